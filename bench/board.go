@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
@@ -25,8 +24,6 @@ import (
 )
 
 const (
-	mailRounds = 300 // of a ping-pong
-	mailIdle   = 10_000
 	mailMany   = 100 // agents at once
 	mailClaims = 400
 )
@@ -36,7 +33,7 @@ const (
 // JetStream.
 func mailRow() row {
 	return row{
-		figures: []string{"board/64-vs-plain", "board/64-vs-nats", "board/lone-vs-plain", "board/pingpong-vs-nats"},
+		figures: []string{"board/64-vs-plain", "board/64-vs-nats", "board/lone-vs-plain"},
 		measure: measureMail,
 	}
 }
@@ -70,8 +67,6 @@ func measureMail(ctx context.Context, b *bench) ([]figure, error) {
 		}},
 		contender{"board-lone", func(ctx context.Context) (float64, error) { return b.mailRate(ctx, 1, loneMessages) }},
 		contender{"plain-lone", func(ctx context.Context) (float64, error) { return rate(ctx, 1, loneMessages, plain.send) }},
-		contender{"board-pingpong", b.pingpong},
-		contender{"nats-pingpong", func(ctx context.Context) (float64, error) { return b.nats(ctx, nats, "pingpong", mailRounds) }},
 	)
 	if err != nil {
 		return nil, err
@@ -86,7 +81,6 @@ func measureMail(ctx context.Context, b *bench) ([]figure, error) {
 		{"board/64-vs-plain", s.ratio("board-64", "plain-64"), atLeast(10), raw("board-64", "plain-64")},
 		{"board/64-vs-nats", s.ratio("board-64", "nats-64"), atLeast(6), raw("board-64", "nats-64")},
 		{"board/lone-vs-plain", s.ratio("board-lone", "plain-lone"), atLeast(0.8), raw("board-lone", "plain-lone")},
-		{"board/pingpong-vs-nats", s.ratio("board-pingpong", "nats-pingpong"), atLeast(1), raw("board-pingpong", "nats-pingpong")},
 	}, nil
 }
 
@@ -130,7 +124,7 @@ func (b *bench) post(ctx context.Context, agents int) (p post, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.Board, err = board.Open(ctx, p.db, board.Options{MaxQueue: 1 << 30, ReceiveTimeout: time.Hour}); err != nil {
+	if p.Board, err = board.Open(ctx, p.db, board.Options{MaxQueue: 1 << 30}); err != nil {
 		return p, errors.Join(err, p.db.Close())
 	}
 	return p, p.db.Write(ctx, func(tx *store.Tx) error {
@@ -171,44 +165,6 @@ func (b *bench) mailRate(ctx context.Context, senders, each int) (r float64, err
 		sent[i]++
 		return p.Send(ctx, letter(fmt.Sprintf("m%d-%d", i, sent[i]), i, senders+i, body))
 	})
-}
-
-// pingpong is rounds a second of two agents of which each answers what it got
-// in the commit that settles it.
-func (b *bench) pingpong(ctx context.Context) (r float64, err error) {
-	p, err := b.post(ctx, 2)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	body := strings.Repeat("m", messageBytes)
-	side := func(me int) error {
-		for n := range mailRounds {
-			m, err := p.Receive(ctx, recipientOf(me))
-			if err != nil {
-				return err
-			}
-			err = p.db.Write(ctx, func(tx *store.Tx) error {
-				if err := board.MarkRead(tx, recipientOf(me), m.ID); err != nil {
-					return err
-				}
-				if me == 0 && n == mailRounds-1 {
-					return nil
-				}
-				return p.SendTx(tx, letter(fmt.Sprintf("m%d-%d", me, n), me, 1-me, body))
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	answers := make(chan error, 1)
-	begun := time.Now()
-	go func() { answers <- side(1) }()
-	err = p.Send(ctx, letter("first", 0, 1, body))
-	err = errors.Join(err, side(0), <-answers)
-	return mailRounds / time.Since(begun).Seconds(), err
 }
 
 // backlogRow compares claiming the next message by priority out of a million
@@ -279,21 +235,11 @@ func (p post) claims(ctx context.Context) (float64, error) {
 	return median(took), nil
 }
 
-// idleRow is what the inboxes of ten thousand agents that are parked for mail,
-// each alone woken by its own, keep in memory,
-// and what fails when a hundred write and read at once.
-func idleRow() row {
-	return row{figures: []string{"board/agents-100", "board/idle-10k"}, cheap: true, measure: func(ctx context.Context, b *bench) ([]figure, error) {
+// manyRow is what fails when a hundred agents write and read at once.
+func manyRow() row {
+	return row{figures: []string{"board/agents-100"}, cheap: true, measure: func(ctx context.Context, b *bench) ([]figure, error) {
 		failures, err := b.many(ctx)
-		if err != nil {
-			return nil, err
-		}
-		bytes, err := b.idle(ctx)
-		const most = 20 << 20
-		return []figure{
-			{"board/agents-100", float64(failures), atMost(0), []string{fmt.Sprintf("%d failures", failures)}},
-			{"board/idle-10k", float64(bytes) / most, atMost(1), []string{fmt.Sprintf("%.1f MB", float64(bytes)/(1<<20))}},
-		}, err
+		return []figure{{"board/agents-100", float64(failures), atMost(0), []string{fmt.Sprintf("%d failures", failures)}}}, err
 	}}
 }
 
@@ -321,46 +267,22 @@ func (b *bench) many(ctx context.Context) (failures int, err error) {
 			}
 		})
 		all.Go(func() {
-			for range each {
-				m, err := p.Receive(ctx, recipientOf(i))
-				note(err)
-				if err == nil {
-					note(p.db.Write(ctx, func(tx *store.Tx) error { return board.MarkRead(tx, recipientOf(i), m.ID) }))
+			for n := 0; n < each && ctx.Err() == nil; {
+				if !p.Waiting(recipientOf(i)) {
+					runtime.Gosched()
+					continue
 				}
+				note(p.db.Write(ctx, func(tx *store.Tx) error {
+					ms, err := board.ClaimAll(tx, recipientOf(i), each)
+					for _, m := range ms {
+						err = errors.Join(err, board.MarkRead(tx, recipientOf(i), m.ID))
+					}
+					n += len(ms)
+					return err
+				}))
 			}
 		})
 	}
 	all.Wait()
 	return failures, nil
-}
-
-func (b *bench) idle(ctx context.Context) (bytes uint64, err error) {
-	p, err := b.post(ctx, 1)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	var stops []func()
-	var woken atomic.Int64
-	before := held()
-	for i := range mailIdle {
-		stops = append(stops, p.Await(recipientOf(i), func() { woken.Add(1) }))
-	}
-	if n := woken.Load(); n != 0 {
-		return 0, fmt.Errorf("%d of %d agents do not wait", n, mailIdle)
-	}
-	after := held()
-	for _, stop := range stops {
-		stop()
-	}
-	return max(after, before) - before, nil
-}
-
-// held is the memory that the program holds: heap in use and stacks.
-func held() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapInuse + m.StackInuse
 }

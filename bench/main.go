@@ -37,7 +37,7 @@ func main() {
 func rows() []row {
 	return []row{
 		durableRow(), turnRow(), prefixRow(), tailRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(),
-		mailRow(), backlogRow(), idleRow(), casRow(), executorRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
+		mailRow(), backlogRow(), manyRow(), casRow(), executorRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
 	}
 }
 

@@ -3,7 +3,6 @@
 // own, so that the server's dependencies bind nobody.
 //
 //	natspeer send DIR SENDERS EACH      messages a second
-//	natspeer pingpong DIR ROUNDS        rounds a second of two agents
 package main
 
 import (
@@ -34,7 +33,7 @@ func main() {
 
 func contend(args []string) (rate float64, err error) {
 	if len(args) < 3 {
-		return 0, errors.New("want send DIR SENDERS EACH or pingpong DIR ROUNDS")
+		return 0, errors.New("want send DIR SENDERS EACH")
 	}
 	var n []int
 	for _, a := range args[2:] {
@@ -58,8 +57,6 @@ func contend(args []string) (rate float64, err error) {
 	switch {
 	case args[0] == "send" && len(n) == 2:
 		return send(s, n[0], n[1])
-	case args[0] == "pingpong" && len(n) == 1:
-		return pingpong(s, n[0])
 	}
 	return 0, fmt.Errorf("unknown job %q", args)
 }
@@ -113,65 +110,4 @@ func send(s *server.Server, senders, each int) (float64, error) {
 	}
 	all.Wait()
 	return float64(senders*each) / time.Since(begun).Seconds(), errors.Join(errs...)
-}
-
-// pingpong measures two agents of which each answers the other's message: a
-// message is acknowledged to its sender and, by who received it, to the server.
-func pingpong(s *server.Server, rounds int) (float64, error) {
-	ctx := context.Background()
-	c, js, err := client(s)
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "MAIL", Subjects: []string{"mail.*"}, Storage: jetstream.FileStorage})
-	if err != nil {
-		return 0, err
-	}
-	agent := func(name string) (jetstream.MessagesContext, jetstream.JetStream, error) {
-		cons, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{Durable: name, FilterSubject: "mail." + name, AckPolicy: jetstream.AckExplicitPolicy})
-		if err != nil {
-			return nil, nil, err
-		}
-		box, err := cons.Messages()
-		return box, js, err
-	}
-	ann, annJS, err := agent("ann")
-	if err != nil {
-		return 0, err
-	}
-	defer ann.Stop()
-	bob, bobJS, err := agent("bob")
-	if err != nil {
-		return 0, err
-	}
-	defer bob.Stop()
-	body := []byte(strings.Repeat("m", messageBytes))
-	side := func(js jetstream.JetStream, box jetstream.MessagesContext, to string, first bool) error {
-		for range rounds {
-			if first {
-				if _, err := js.Publish(ctx, "mail."+to, body); err != nil {
-					return err
-				}
-			}
-			m, err := box.Next()
-			if err != nil {
-				return err
-			}
-			if err := m.Ack(); err != nil {
-				return err
-			}
-			if !first {
-				if _, err := js.Publish(ctx, "mail."+to, body); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	answers := make(chan error, 1)
-	begun := time.Now()
-	go func() { answers <- side(bobJS, bob, "ann", false) }()
-	err = errors.Join(side(annJS, ann, "bob", true), <-answers)
-	return float64(rounds) / time.Since(begun).Seconds(), err
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"agency/internal/agency"
+	"agency/internal/config"
 	"agency/internal/ui/tui"
 	termapp "agency/internal/ui/tui/app"
 )
@@ -198,7 +199,7 @@ func (t *terminal) tell(format string, args ...any) {
 // said are the notes on what a run starts with, so far.
 func (t *terminal) said() []string { return append([]string{}, t.told...) }
 
-func usage(format string, args ...any) error {
+func usage(format string, args ...any) *agency.Error {
 	return agency.Errorf(agency.KindInvalid, format, args...)
 }
 
@@ -208,4 +209,31 @@ func who() string {
 		return u.Username
 	}
 	return fmt.Sprintf("user %d", os.Getuid())
+}
+
+// agentsRun refuses commands that let agents work where no system keeps their
+// commands in (docs/design.md, Platforms).
+func (a *app) agentsRun() error {
+	if a.goos != "windows" {
+		return nil
+	}
+	return agency.Errorf(agency.KindTransient, "agents do not work on Windows itself: it has no sandbox for their commands").
+		WithMend("wsl --install, then run agency in WSL2, in a clone that lies there")
+}
+
+// walls refuses a configuration that wants a sandbox where the system has none
+// for anybody. Linux may have one; the host finds out.
+func (a *app) walls(cfg config.Config) error {
+	if a.goos == "linux" || cfg.Sandbox.Mode == config.SandboxOff {
+		return nil
+	}
+	return agency.Errorf(agency.KindTransient, "%s has no sandbox: commands of agents would run with your rights", systemName(a.goos)).
+		WithMend("run agency on Linux, or accept that: set sandbox: {mode: \"off\"} in your own file or agency.yaml")
+}
+
+func systemName(goos string) string {
+	if goos == "darwin" {
+		return "macOS"
+	}
+	return goos
 }

@@ -147,9 +147,29 @@ type SharedDecision struct {
 	Contract ContractID `json:"contract_id,omitempty"` // that its author worked on
 	By       AgentID    `json:"by"`
 	At       time.Time  `json:"at"`
+	// KeptBy is the person who had it stand in later runs of the repository, at KeptAt;
+	// empty: it holds in its run alone.
+	KeptBy string    `json:"kept_by,omitempty"`
+	KeptAt time.Time `json:"kept_at,omitzero"`
 }
+
+// Kept tells whether the decision stands in later runs.
+func (d SharedDecision) Kept() bool { return d.KeptBy != "" }
 
 // Text is the decision in words.
 func (d SharedDecision) Text() string {
-	return fmt.Sprintf("%s, version %d, by %s: %s\n\nwhy: %s", d.Key, d.Version, d.By, d.Value, d.Why)
+	of := fmt.Sprintf("version %d, by %s", d.Version, d.By)
+	if d.Kept() { // its version is of another run: nothing of this one is changed by naming it
+		of = fmt.Sprintf("kept for this repository by %s; decided in run %s by %s", d.KeptBy, d.Run, d.By)
+	}
+	return fmt.Sprintf("%s, %s: %s\n\nwhy: %s", d.Key, of, d.Value, d.Why)
+}
+
+// KeptDecision is what came of having a decision kept.
+type KeptDecision struct {
+	SharedDecision
+	// Before is what was kept under the key until then; nil: nothing. Same tells that it
+	// was this already, and that nothing was written.
+	Before *SharedDecision `json:"before,omitempty"`
+	Same   bool            `json:"unchanged,omitempty"`
 }

@@ -15,9 +15,6 @@ const (
 	RollbackBase Rollback = "base" // what the contract's work began from
 )
 
-// Rollbacks are all rules.
-func Rollbacks() []Rollback { return []Rollback{RollbackKeep, RollbackBest, RollbackBase} }
-
 // Tried is a claim of a contract, and how good it was.
 type Tried struct {
 	Attempt    int

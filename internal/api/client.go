@@ -22,8 +22,7 @@ const MaxAnswer = 256 << 20
 
 // Client speaks to one host. It is safe for concurrent use.
 type Client struct {
-	conn   connection
-	socket string
+	conn connection
 }
 
 // connection sends requests with the token of the host's start.
@@ -46,11 +45,8 @@ func Dial(socket, tokenFile string) *Client {
 		DisableCompression: true,
 		MaxIdleConns:       2,
 	}
-	return &Client{conn: connection{http: &http.Client{Transport: t}, tokenFile: tokenFile}, socket: socket}
+	return &Client{conn: connection{http: &http.Client{Transport: t}, tokenFile: tokenFile}}
 }
-
-// Socket is where the client's host listens.
-func (c *Client) Socket() string { return c.socket }
 
 // Close ends the client's idle connections.
 func (c *Client) Close() { c.conn.http.CloseIdleConnections() }
@@ -86,6 +82,11 @@ func (c *Client) DiskUse(ctx context.Context) (map[agency.RunID]int64, error) {
 // Outcomes gives what the latest contracts of all runs came to, the latest first.
 func (c *Client) Outcomes(ctx context.Context) ([]agency.Outcome, error) {
 	return get[[]agency.Outcome](ctx, c, "/v1/outcomes", nil)
+}
+
+// Decisions gives what the agents of a run decided together, and what is kept.
+func (c *Client) Decisions(ctx context.Context, run agency.RunID) ([]agency.SharedDecision, error) {
+	return get[[]agency.SharedDecision](ctx, c, "/v1/decisions", url.Values{"run": {string(run)}})
 }
 
 // Inspect gives a run with everything that it did.
@@ -152,6 +153,11 @@ func (c *Client) Answer(ctx context.Context, run agency.RunID, r AnswerRequest) 
 // Say sends a person's message into a run.
 func (c *Client) Say(ctx context.Context, run agency.RunID, r SayRequest) (agency.Message, error) {
 	return post[agency.Message](ctx, c, runPath(run, "/say"), r)
+}
+
+// Keep has decisions stand in later runs, or no more.
+func (c *Client) Keep(ctx context.Context, r KeepRequest) ([]agency.KeptDecision, error) {
+	return post[[]agency.KeptDecision](ctx, c, "/v1/decisions", r)
 }
 
 // Merge lands a run that ended on its branch.

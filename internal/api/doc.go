@@ -55,6 +55,9 @@ type View interface {
 	// the answers that come now on, until the context ends or the host leaves. Nothing
 	// of it is recorded: where no host lives it ends at once.
 	Stream(ctx context.Context, run agency.RunID) iter.Seq2[Delta, error]
+	// Decisions are what the agents of a run decided together and what is kept of all
+	// runs, by key; of an empty run only these.
+	Decisions(ctx context.Context, run agency.RunID) ([]agency.SharedDecision, error)
 }
 
 var _ View = (*Client)(nil)

@@ -105,6 +105,16 @@ type ByRequest struct {
 	By string `json:"by"`
 }
 
+// KeepRequest has decisions of a run stand in later runs of the repository, all of the run
+// where Keys is empty. With Drop, the keys stand in later runs no more, whichever run they
+// are of.
+type KeepRequest struct {
+	Run  agency.RunID `json:"run,omitempty"`
+	Keys []string     `json:"keys,omitempty"`
+	Drop bool         `json:"drop,omitempty"`
+	By   string       `json:"by"`
+}
+
 // AnswerRequest answers a gate; an empty Gate means the only one that waits.
 // Secrets let the run go on where the host that ran it is gone.
 type AnswerRequest struct {

@@ -7,8 +7,7 @@
 // Each operation is a function of a transaction (store.Tx), so that a caller
 // puts it into the commit of the fact that it belongs to: the turn that shows
 // a message marks it read in the same commit. A Board adds what needs a
-// process: waiting for a message, handing one to a receiver that waits, and
-// the limits of the configuration.
+// process: what waits where, known from memory, and the limits of the configuration.
 //
 // Times to live, deadlines and holds count on the awake clock: time during
 // which a host lived and the machine was awake.
@@ -20,10 +19,10 @@ package board
 import (
 	"context"
 	"embed"
+	"errors"
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/event"
 	"agency/internal/store"
 )
 
@@ -40,8 +39,6 @@ func Migrations() store.Set {
 type Options struct {
 	// MaxQueue is how many messages may be pending in one inbox; 1000.
 	MaxQueue int
-	// ReceiveTimeout is how long Receive waits; 30 s.
-	ReceiveTimeout time.Duration
 	// Retention is how long a run's mail is kept after the run's end; 24 h.
 	Retention time.Duration
 	// Cleanup is the longest time between two looks of Maintain; an hour.
@@ -59,8 +56,6 @@ type Options struct {
 	Answered func(tx *store.Tx, reply agency.Message) error
 	// Timed is what Maintain ends beside mail: that of board/state and board/lock.
 	Timed []Timed
-	// Events is the log that Subscribe follows.
-	Events *event.Log
 }
 
 // Board is the board of one store in this process. Its methods may be called
@@ -81,9 +76,6 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Board, error) {
 	if o.MaxQueue == 0 {
 		o.MaxQueue = 1000
 	}
-	if o.ReceiveTimeout == 0 {
-		o.ReceiveTimeout = 30 * time.Second
-	}
 	if o.Retention == 0 {
 		o.Retention = 24 * time.Hour
 	}
@@ -103,8 +95,10 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Board, error) {
 	return b, nil
 }
 
-// Close ends the waiting of those who wait. What they waited for stays in the
-// database. It is idempotent.
+// ErrClosed is what those who wait get when the board is closed.
+var ErrClosed = errors.New("the board is closed")
+
+// Close ends Maintain. It is idempotent.
 func (b *Board) Close() error {
 	b.boxes.once.Do(func() {
 		b.stop()

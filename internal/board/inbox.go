@@ -31,7 +31,6 @@ func keyOf(run agency.RunID, box string) boxKey { return boxKey{run, box} }
 // change is what a transaction did to an inbox, told after its commit.
 type change struct {
 	key     boxKey
-	typ     agency.MessageType
 	pending int              // more, or fewer, messages wait in this box
 	session agency.SessionID // with taken
 	taken   int              // more, or fewer, are with this session and not read
@@ -115,21 +114,18 @@ func census(tx *store.Tx) error {
 	return err
 }
 
-// boxes is what this process knows about the inboxes: how much waits in each,
-// and who waits at it.
+// boxes is what this process knows about the inboxes: how much waits in each.
 type boxes struct {
 	once   sync.Once // of Close
 	mu     sync.Mutex
 	n      *counts
 	coming map[boxKey]int // sent in a transaction that is not durable yet
-	parked map[boxKey][]*receiver
-	asleep int // receivers that are parked
 	limits map[agency.RunID]Limits
 	timed  chan struct{} // something new is timed
 }
 
 func newBoxes() *boxes {
-	return &boxes{n: newCounts(), coming: map[boxKey]int{}, parked: map[boxKey][]*receiver{}, limits: map[agency.RunID]Limits{}, timed: make(chan struct{}, 1)}
+	return &boxes{n: newCounts(), coming: map[boxKey]int{}, limits: map[agency.RunID]Limits{}, timed: make(chan struct{}, 1)}
 }
 
 // wake has Maintain look again.
@@ -157,10 +153,23 @@ func (b *boxes) feed(changes []change) {
 		if c.timed {
 			b.wake()
 		}
-		if c.pending > 0 {
-			b.poke(c.key, c.typ)
+	}
+}
+
+// comes counts a message of a transaction until that is durable, or undone.
+func (b *boxes) comes(tx *store.Tx, key boxKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.coming[key]++
+	came := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.coming[key]--; b.coming[key] == 0 {
+			delete(b.coming, key)
 		}
 	}
+	tx.AfterCommit(came)
+	tx.OnAbort(came)
 }
 
 // waiting is how many messages wait in a box, or are about to.

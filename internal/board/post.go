@@ -12,14 +12,13 @@ import (
 )
 
 // post writes messages: each as a row, those of one shape in one statement, with
-// the events that tell of them. A receiver that waits here gets its message
-// after the commit. An id that is taken is an error of the constraint; nothing
+// the events that tell of them. An id that is taken is an error of the constraint; nothing
 // is written then.
 func post(tx *store.Tx, b *Board, ps []*outgoing) error {
 	var by [shapes][]*outgoing
 	for _, p := range ps {
 		if b != nil && p.To != agency.Everyone {
-			p.promised = b.boxes.promise(tx, keyOf(p.RunID, boxOf(p.Message)), p.Message)
+			b.boxes.comes(tx, keyOf(p.RunID, boxOf(p.Message)))
 		}
 		by[p.shape()] = append(by[p.shape()], p)
 	}
@@ -32,12 +31,9 @@ func post(tx *store.Tx, b *Board, ps []*outgoing) error {
 			same = same[n:]
 		}
 	}
-	evs := make([]agency.Event, 0, 2*len(ps))
+	evs := make([]agency.Event, 0, len(ps))
 	for _, p := range ps {
 		evs = append(evs, sent(&p.Message))
-		if p.promised != nil {
-			evs = append(evs, taken(p.Message, p.promised.to.who))
-		}
 	}
 	if err := event.AppendAll(tx, evs); err != nil {
 		return err
@@ -53,15 +49,12 @@ func post(tx *store.Tx, b *Board, ps []*outgoing) error {
 // arrive tells what has become of a message that is written; one to everyone
 // is delivered now.
 func (p *outgoing) arrive(tx *store.Tx, b *Board) error {
-	switch r := p.promised; {
-	case p.To == agency.Everyone:
+	if p.To == agency.Everyone {
 		if err := p.copies(tx, b); err != nil {
 			return err
 		}
-	case r == nil:
-		publish(tx, change{key: keyOf(p.RunID, boxOf(p.Message)), typ: p.Type, pending: 1})
-	default:
-		publish(tx, change{key: keyOf(p.RunID, agentBox(r.to.who.Agent)), session: r.to.who.Session, taken: 1})
+	} else {
+		publish(tx, change{key: keyOf(p.RunID, boxOf(p.Message)), pending: 1})
 	}
 	if p.InReplyTo == "" {
 		return nil
@@ -92,25 +85,15 @@ func (p *outgoing) copies(tx *store.Tx, b *Board) error {
 }
 
 func (p *outgoing) copy(tx *store.Tx, b *Board, seq int64, to agency.AgentID) error {
-	key, status := keyOf(p.RunID, agentBox(to)), agency.MailPending
-	var session agency.SessionID
-	var at int64
-	var r *promise
+	key := keyOf(p.RunID, agentBox(to))
 	if b != nil {
-		if r = b.boxes.promise(tx, key, p.Message); r != nil {
-			session, status, at = r.to.who.Session, agency.MailDelivered, store.Micros(tx.Now)
-		}
+		b.boxes.comes(tx, key)
 	}
-	if _, err := tx.Exec(insertCopy, seq, string(to), string(p.RunID), string(p.Type), p.Priority, p.expires,
-		string(status), string(session), at); err != nil {
-		return err
+	_, err := tx.Exec(insertCopy, seq, string(to), string(p.RunID), string(p.Type), p.Priority, p.expires)
+	if err == nil {
+		publish(tx, change{key: key, pending: 1})
 	}
-	if r == nil {
-		publish(tx, change{key: key, typ: p.Type, pending: 1})
-		return nil
-	}
-	publish(tx, change{key: key, session: session, taken: 1})
-	return appendEvent(tx, taken(p.Message, r.to.who))
+	return err
 }
 
 // shape says which groups of columns an insert of messages needs: those that every
@@ -118,7 +101,7 @@ func (p *outgoing) copy(tx *store.Tx, b *Board, seq int64, to agency.AgentID) er
 type shape int
 
 const (
-	placed shape = 1 << iota // not pending in an inbox
+	copied shape = 1 << iota // to everyone
 	marked                   // for a role, with a subject, of a contract or with a priority
 	rich
 	shapes
@@ -128,8 +111,8 @@ const (
 const maxRows = 16
 
 func (p *outgoing) shape() (s shape) {
-	if p.promised != nil || p.To == agency.Everyone {
-		s |= placed
+	if p.To == agency.Everyone {
+		s |= copied
 	}
 	if p.ToRole != "" || p.Subject != "" || p.ContractID != "" || p.Priority != 0 {
 		s |= marked
@@ -156,9 +139,6 @@ func (s shape) insert(tx *store.Tx, ps []*outgoing) error {
 		if s&marked != 0 {
 			args = append(args, string(p.ToRole), p.Subject, string(p.ContractID), p.Priority)
 		}
-		if s&placed != 0 {
-			args = p.bindState(tx, args)
-		}
 		if s&rich != 0 {
 			root := p.ThreadRoot
 			if root == p.ID {
@@ -170,14 +150,6 @@ func (s shape) insert(tx *store.Tx, ps []*outgoing) error {
 	}
 	_, err := tx.Exec(statements[s][len(ps)], args...)
 	return err
-}
-
-func (p *outgoing) bindState(tx *store.Tx, args []any) []any {
-	if p.promised == nil { // to everyone
-		return append(args, "", "", "", 0)
-	}
-	to := p.promised.to.who
-	return append(args, string(agency.MailDelivered), string(to.Agent), string(to.Session), store.Micros(tx.Now))
 }
 
 // longest is how many runes of a text an event shows.

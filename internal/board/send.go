@@ -13,7 +13,7 @@ import (
 	"agency/internal/text"
 )
 
-// Send makes a message durable and wakes who waits for it. See SendTx.
+// Send makes a message durable. See SendTx.
 func (b *Board) Send(ctx context.Context, m agency.Message) error {
 	return b.sends.Write(ctx, m)
 }
@@ -21,8 +21,7 @@ func (b *Board) Send(ctx context.Context, m agency.Message) error {
 // SendTx puts a message into its recipient's inbox; into that of each live
 // agent but the sender for agency.Everyone. The sender chooses the id: the
 // same message again is nothing, other words under the same id are
-// KindConflict. A recipient that waits in Receive gets the message as soon as
-// the transaction is durable.
+// KindConflict.
 //
 // Errors: KindInvalid for what is malformed, KindNotFound for an unknown
 // sender, recipient, role, payload or message that is replied to, KindDenied
@@ -31,8 +30,7 @@ func (b *Board) Send(ctx context.Context, m agency.Message) error {
 func (b *Board) SendTx(tx *store.Tx, m agency.Message) error { return sendOne(tx, b, m) }
 
 // Send is SendTx for the harness itself, without the limits of a
-// configuration: no inbox is too full for it and no role out of reach. A
-// receiver that waits is woken to look for the message.
+// configuration: no inbox is too full for it and no role out of reach.
 func Send(tx *store.Tx, m agency.Message) error { return sendOne(tx, nil, m) }
 
 func sendOne(tx *store.Tx, b *Board, m agency.Message) error {
@@ -42,9 +40,6 @@ func sendOne(tx *store.Tx, b *Board, m agency.Message) error {
 		return cmp.Or(err, errs[0])
 	}
 	err = post(tx, b, ps)
-	if err != nil {
-		ps[0].promised.void()
-	}
 	if store.IsConstraint(err) { // the id is taken
 		if known, e := repeated(tx, ps[0].Message); known {
 			return e
@@ -70,7 +65,6 @@ func sendAll(tx *store.Tx, b *Board, ms []agency.Message, errs []error) error {
 type outgoing struct {
 	agency.Message
 	due, expires int64
-	promised     *promise // to a receiver that waits; nil: it goes into its inbox
 }
 
 // prepareAll checks messages against the rules and the board and completes them
@@ -210,8 +204,8 @@ func (b *Board) permit(m *agency.Message, to agency.RoleID) error {
 		return nil // a full inbox of one must not silence the others
 	}
 	if n := b.boxes.waiting(keyOf(m.RunID, boxOf(*m))); n >= b.maxQueue(m.RunID) {
-		return agency.Errorf(agency.KindConflict, "message %s: the inbox of %s is full: %d messages wait there", m.ID, cmp.Or(m.To, string(m.ToRole)), n).
-			WithMend("send it again when some have been read, or raise board.max_queue_size")
+		return agency.Errorf(agency.KindConflict, "message %s: the inbox of %s is full: %d messages wait there; send it again when some have been read", m.ID, cmp.Or(m.To, string(m.ToRole)), n).
+			WithMend("raise board.max_queue_size")
 	}
 	return nil
 }

@@ -80,8 +80,8 @@ coalesce(d.reason, m.reason), coalesce(d.delivered_at, m.delivered_at), coalesce
 LEFT JOIN board_delivery d ON d.message = m.seq AND d.agent = ?3 WHERE m.run_id = ?1 AND m.id = ?2`
 
 	// insertCopy adds the delivery of a message to everyone.
-	insertCopy = `INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status, session, delivered_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertCopy = `INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status)
+VALUES (?, ?, ?, ?, ?, ?, 'pending')`
 
 	// markReadBy marks a message that is with a session as read.
 	markReadBy = `UPDATE board_message SET status = 'read', read_at = ?
@@ -287,7 +287,7 @@ const (
 	plainColumns  = `, id, sender, sender_role, recipient, type, body`
 	markedColumns = `, role, subject, contract_id, priority`
 	unmarked      = `, '', '', '', 0`
-	placedColumns = `, status, agent, session, delivered_at`
+	copiedColumns = `, status`
 	richColumns   = `, payload, payload_hash, in_reply_to, root, ttl, wants, within, due, expires`
 )
 
@@ -302,8 +302,8 @@ var statements = func() (all [shapes][maxRows + 1]string) {
 		} else {
 			row += unmarked
 		}
-		if s&placed != 0 {
-			columns, row = columns+placedColumns, row+bound(placedColumns)
+		if s&copied != 0 { // each recipient's says it
+			columns, row = columns+copiedColumns, row+`, ''`
 		}
 		if s&rich != 0 {
 			columns, row = columns+richColumns, row+bound(richColumns)

@@ -145,7 +145,7 @@ func (h head) back(tx *store.Tx) error {
 		return err
 	}
 	publish(tx, change{key: keyOf(h.RunID, agentBox(h.agent)), session: h.session, taken: -1})
-	publish(tx, change{key: keyOf(h.RunID, h.box()), typ: h.Type, pending: 1})
+	publish(tx, change{key: keyOf(h.RunID, h.box()), pending: 1})
 	return nil
 }
 

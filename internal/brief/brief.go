@@ -32,6 +32,10 @@ type Input struct {
 	Feedback *Feedback
 	// Review is set for a session that reviews a claim.
 	Review *ReviewRequest
+	// Kept are the decisions that a person had stand in later runs, in at most KeptRoom
+	// bytes of the message, and no more than maxKept bytes.
+	Kept     []agency.SharedDecision
+	KeptRoom int64
 	// Staged are files that were picked for the contract, best first.
 	Staged []Staged
 	// Said are the messages of earlier attempts that still hold.

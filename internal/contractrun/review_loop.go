@@ -149,7 +149,7 @@ func (a *reviews) critic(c flow.Ctx, of *session.ReviewOf) (session.Outcome, err
 		Leader: a.how.Shared.Lead.Role, Tier: string(role.Tier()),
 	}
 	if a.how.InTeam {
-		spec.Agent = agency.MemberID(role, a.Contract.ID)
+		spec.Agent, spec.Beside = agency.MemberID(role, a.Contract.ID), true
 	}
 	name := fmt.Sprintf("review-%d", of.Try)
 	for part := 1; ; part++ {

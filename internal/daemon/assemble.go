@@ -113,7 +113,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		o.Log.Error("limits across runs", "error", err)
 	}
 	p.board, err = board.Open(ctx, db, board.Options{
-		MaySend: roster.MaySend, Role: isRole, Timed: []board.Timed{state.Timed(), lock.Timed()}, Events: p.events, Answered: answered,
+		MaySend: roster.MaySend, Role: isRole, Timed: []board.Timed{state.Timed(), lock.Timed()}, Answered: answered,
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.close())

@@ -115,7 +115,7 @@ func (d *Daemon) open(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	s := serve.New(serve.Options{
-		View: d.parts.view, Copy: d.parts.host, Work: d.parts.host, Steer: d.parts.host, Lifecycle: (*lifecycle)(d), Log: d.o.Log, Token: token,
+		View: d.parts.view, Copy: d.parts.host, Work: d.parts.host, Steer: d.parts.host, Keep: d.parts.host, Lifecycle: (*lifecycle)(d), Log: d.o.Log, Token: token,
 		Connections: d.idle.connections,
 	})
 	go func() { d.served <- s.Serve(serving, d.listen) }()

@@ -1,6 +1,6 @@
 // Package decision is what the agents of a run decide together: a key, its value and
 // why, compared with the version that was read before it is changed, and told to those
-// whose work it touches.
+// whose work it touches. What a person keeps of it holds in the repository's later runs.
 package decision
 
 import (
@@ -79,15 +79,16 @@ func List(q store.Querier, run agency.RunID, begins string) (out []agency.Shared
 
 // CatchUp tells an agent that begins to work on a contract the decisions that concern it and
 // of which it has not been told; anew: its own too, for it does not remember them. With the
-// commit by which it is seen by others, so that none is lost between.
-func CatchUp(tx *store.Tx, run agency.RunID, contract agency.ContractID, agent agency.AgentID, anew bool) error {
+// commit by which it is seen by others, so that none is lost between. n is how many there
+// are of them.
+func CatchUp(tx *store.Tx, run agency.RunID, contract agency.ContractID, agent agency.AgentID, anew bool) (n int, err error) {
 	all, err := List(tx, run, "")
 	if err != nil || len(all) == 0 {
-		return err
+		return 0, err
 	}
 	contracts, err := registry.Contracts(tx, run)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	slices.SortFunc(all, func(a, b agency.SharedDecision) int { return cmp.Compare(a.ID, b.ID) })
 	for _, d := range all {
@@ -95,10 +96,11 @@ func CatchUp(tx *store.Tx, run agency.RunID, contract agency.ContractID, agent a
 			continue
 		}
 		if err := send(tx, d, agent, contract); err != nil && !gone(err) {
-			return err
+			return n, err
 		}
+		n++
 	}
-	return nil
+	return n, nil
 }
 
 // Concerns tells whether a decision touches a contract: its files are among those that it

@@ -184,7 +184,7 @@ func TestCatchUp(t *testing.T) {
 		}
 	}
 	catchUp := func(anew bool) {
-		f.Do(func(tx *store.Tx) error { return decision.CatchUp(tx, run, "c", "dan", anew) })
+		f.Do(func(tx *store.Tx) error { _, err := decision.CatchUp(tx, run, "c", "dan", anew); return err })
 	}
 	f.join("dan", "c")
 	catchUp(false)

@@ -112,6 +112,7 @@ type Options struct {
 // Host is what people do with the runs of one repository. It is safe for
 // concurrent use.
 type Host struct {
+	keeping
 	rec   *records
 	stop  context.CancelFunc
 	live  *Live
@@ -136,6 +137,7 @@ func New(o Options) *Host {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{means: o.Means, tells: tells, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
+	h.keeping = keeping{h.rec}
 	h.gates = &gates{rec: h.rec, live: o.Live, events: o.Events, timers: map[agency.GateID]func() bool{}}
 	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, tells: tells, engine: o.Engine, ended: make(chan struct{}, 1)}
 	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, means: o.Means, ended: h.tidy.noteEnd}

@@ -123,6 +123,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleCleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")
 	golden(t, agency.RoleOverseer, View{}, "testdata/overseer.md")
 	golden(t, agency.RoleReviewer, View{Repo: "/home/ann/shop"}, "testdata/reviewer.md")
+	golden(t, agency.RoleReviewer, View{Repo: "/home/ann/shop", Present: Present{Others: true}}, "testdata/reviewer_team.md")
 	golden(t, agency.RoleVisionary, View{Repo: "/home/ann/shop", Phase: Planning, Talents: []Talent{{Name: "sre", Description: "Choose for what fails"}}}, "testdata/t1_visionary.md")
 	golden(t, agency.RoleVisionary, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/t1_visionary_report.md")
 	golden(t, agency.RoleLead, View{Repo: "/home/ann/shop"}, "testdata/t2_lead.md")
@@ -131,7 +132,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/t3_lead_report.md")
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/t3_lead_answer.md")
 	golden(t, agency.RoleImplementer, View{Repo: "/home/ann/shop"}, "testdata/t4_implementer.md")
-	golden(t, agency.RoleVerifier, View{Repo: "/home/ann/shop"}, "testdata/t5_verifier.md")
+	golden(t, agency.RoleVerifier, View{Repo: "/home/ann/shop", Present: Present{Others: true}}, "testdata/t5_verifier.md")
 }
 
 // An agent of a file is told its own words, and of others what its place lets it do.

@@ -42,6 +42,11 @@ type Steerer interface {
 	Say(ctx context.Context, run agency.RunID, r api.SayRequest) (agency.Message, error)
 }
 
+// Keeper has what agents decided together stand in later runs.
+type Keeper interface {
+	Keep(ctx context.Context, r api.KeepRequest) ([]agency.KeptDecision, error)
+}
+
 // Lifecycle is the host's own life.
 type Lifecycle interface {
 	Hello() api.Hello
@@ -64,6 +69,7 @@ type Options struct {
 	Copy      Copier
 	Work      Worker
 	Steer     Steerer
+	Keep      Keeper
 	Lifecycle Lifecycle
 	// Token is what every request must carry; without one all are refused.
 	Token api.Token
@@ -110,6 +116,7 @@ func (s *Server) routes() {
 	s.handle("GET /v1/runs", answer(s, func(r *http.Request) ([]api.RunDoc, error) { return v.Runs(r.Context()) }))
 	s.handle("GET /v1/disk", answer(s, func(r *http.Request) (map[agency.RunID]int64, error) { return v.DiskUse(r.Context()) }))
 	s.handle("GET /v1/outcomes", answer(s, func(r *http.Request) ([]agency.Outcome, error) { return v.Outcomes(r.Context()) }))
+	s.handle("GET /v1/decisions", answer(s, s.decisions))
 	s.handle("GET /v1/runs/{run}", look(s, v.Inspect))
 	s.handle("GET /v1/runs/{run}/cost", look(s, v.Cost))
 	s.handle("GET /v1/runs/{run}/diff", look(s, v.Diff))
@@ -121,6 +128,7 @@ func (s *Server) routes() {
 	s.handle("GET /v1/events", s.events)
 
 	s.handle("POST /v1/runs", answer(s, s.start))
+	s.handle("POST /v1/decisions", answer(s, s.keep))
 	s.handle("POST /v1/runs/{run}/resume", change(s, s.o.Work.Resume))
 	s.handle("POST /v1/runs/{run}/merge", change(s, s.o.Work.Merge))
 	s.handle("POST /v1/runs/{run}/remove", change(s, s.remove))
@@ -273,6 +281,24 @@ func (s *Server) hide(r *http.Request) (struct{}, error) {
 		s.o.Lifecycle.Hide(in.Texts)
 	}
 	return struct{}{}, err
+}
+
+func (s *Server) decisions(r *http.Request) ([]agency.SharedDecision, error) {
+	run := agency.RunID(r.URL.Query().Get("run"))
+	if run != "" {
+		if err := agency.CheckRunID(run); err != nil {
+			return nil, err
+		}
+	}
+	return s.o.View.Decisions(r.Context(), run)
+}
+
+func (s *Server) keep(r *http.Request) ([]agency.KeptDecision, error) {
+	in, err := body[api.KeepRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	return s.o.Keep.Keep(r.Context(), in)
 }
 
 func (s *Server) remove(ctx context.Context, run agency.RunID, in api.ByRequest) (struct{}, error) {

@@ -40,6 +40,7 @@ type house struct {
 	idle    chan struct{} // told when no request is left
 	got     api.AnswerRequest
 	said    *stream.Hub
+	socket  string // at which open serves it
 }
 
 func newHouse(n int) *house {
@@ -69,6 +70,15 @@ func (h *house) change() (api.RunDoc, error) {
 
 func (h *house) DiskUse(context.Context) (map[agency.RunID]int64, error) {
 	return map[agency.RunID]int64{h.run.ID: 4096}, nil
+}
+
+func (h *house) Decisions(_ context.Context, run agency.RunID) ([]agency.SharedDecision, error) {
+	return []agency.SharedDecision{{Key: "k", Run: run}}, nil
+}
+
+func (h *house) Keep(_ context.Context, r api.KeepRequest) ([]agency.KeptDecision, error) {
+	_, err := h.change()
+	return []agency.KeptDecision{{SharedDecision: agency.SharedDecision{Key: strings.Join(r.Keys, ","), Run: r.Run, KeptBy: r.By}, Same: r.Drop}}, err
 }
 
 func (h *house) Outcomes(context.Context) ([]agency.Outcome, error) { return nil, nil }
@@ -194,7 +204,7 @@ func (h *house) Begin() func() {
 const token = api.Token("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 
 func (h *house) server(write time.Duration) *Server {
-	return New(Options{View: h, Copy: h, Work: h, Steer: h, Lifecycle: h, WriteTimeout: write, Token: token})
+	return New(Options{View: h, Copy: h, Work: h, Steer: h, Keep: h, Lifecycle: h, WriteTimeout: write, Token: token})
 }
 
 // open serves h on a socket of its own and gives a client for it.
@@ -206,6 +216,7 @@ func open(t *testing.T, h *house) *api.Client {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "h.sock")
+	h.socket = path
 	l, err := Listen(path)
 	if err != nil {
 		t.Fatal(err)
@@ -255,6 +266,18 @@ func TestClientAndServerAgree(t *testing.T) {
 	}
 	if err := c.Remove(ctx, "run-1", api.ByRequest{}); err != nil {
 		t.Error(err)
+	}
+	for _, run := range []agency.RunID{"run-1", ""} {
+		if all, err := c.Decisions(ctx, run); err != nil || len(all) != 1 || all[0].Run != run {
+			t.Errorf("Decisions of %q: %v %v", run, all, err)
+		}
+	}
+	if _, err := c.Decisions(ctx, "a/../b"); agency.KindOf(err) != agency.KindInvalid {
+		t.Errorf("Decisions of no run's name: %v", err)
+	}
+	kept, err := c.Keep(ctx, api.KeepRequest{Run: "run-1", Keys: []string{"a", "b"}, Drop: true, By: "me"})
+	if err != nil || len(kept) != 1 || kept[0].Key != "a,b" || kept[0].Run != "run-1" || kept[0].KeptBy != "me" || !kept[0].Same {
+		t.Errorf("Keep: %+v %v", kept, err)
 	}
 }
 
@@ -323,7 +346,7 @@ func TestEventsEndWithTheirError(t *testing.T) {
 func TestStuckReaderHoldsNobody(t *testing.T) {
 	h := newHouse(3000)
 	c := open(t, h)
-	stuck, err := net.Dial("unix", socketOf(t, c))
+	stuck, err := net.Dial("unix", h.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,11 +372,6 @@ func TestStuckReaderHoldsNobody(t *testing.T) {
 	if err != nil || bytes.Count(b, []byte("\n")) >= 3000 {
 		t.Errorf("the stuck reader got all: %v", err)
 	}
-}
-
-func socketOf(t *testing.T, c *api.Client) string {
-	t.Helper()
-	return c.Socket()
 }
 
 func TestRefusals(t *testing.T) {

@@ -83,7 +83,7 @@ func TestWithoutATokenAllIsRefused(t *testing.T) {
 func TestClientReadsTheTokenAgain(t *testing.T) {
 	h := newHouse(1)
 	c := open(t, h)
-	file := filepath.Join(filepath.Dir(c.Socket()), "host.token")
+	file := filepath.Join(filepath.Dir(h.socket), "host.token")
 	if err := api.NewToken().Write(file); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestClientReadsTheTokenAgain(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	bare := api.Dial(c.Socket(), file)
+	bare := api.Dial(h.socket, file)
 	defer bare.Close()
 	for _, err := range bare.Events(t.Context(), api.EventQuery{Follow: true}) {
 		if agency.KindOf(err) != agency.KindDenied {

@@ -220,10 +220,10 @@ func (d decisions) Note(ctx context.Context, want agency.SharedDecision) (now ag
 	return now, told, err
 }
 
-// List are the decisions whose keys begin with a text.
+// List are the decisions that hold in the run, kept ones too, whose keys begin with a text.
 func (d decisions) List(ctx context.Context, begins string) (out []agency.SharedDecision, err error) {
 	err = d.DB.Read(ctx, func(q *store.Snapshot) error {
-		out, err = decision.List(q, d.Spec.Run, begins)
+		out, err = decision.InForce(q, d.Spec.Run, begins)
 		return err
 	})
 	return out, err

@@ -17,7 +17,12 @@ type Presence struct {
 	*Member
 	beat   *heartbeat
 	joined bool // in this part
+	told   bool // something, with the Join
 }
+
+// Told tells whether the commit that holds the Join sends the agent something, of which
+// no memory knows before the commit is durable.
+func (p *Presence) Told() bool { return !p.joined && p.told }
 
 // Joined notes that a commit which holds a Join is durable.
 func (p *Presence) Joined() { p.joined = true }
@@ -32,7 +37,9 @@ func (p *Presence) Join(tx *store.Tx) error {
 		Run: p.Spec.Run, ID: p.Spec.Agent, Role: p.Spec.Role, Contract: p.Spec.Contract, Status: board.AgentActive,
 	})
 	if err == nil && p.Spec.BesideOthers() {
-		err = decision.CatchUp(tx, p.Spec.Run, p.Spec.Contract, p.Spec.Agent, p.Spec.Part == 1)
+		var n int
+		n, err = decision.CatchUp(tx, p.Spec.Run, p.Spec.Contract, p.Spec.Agent, p.Spec.Part == 1)
+		p.told = n > 0
 	}
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/event"
@@ -151,7 +152,7 @@ func (r cli) part(ctx context.Context, p *session.Part, state *asked, begun bool
 				return err
 			}
 		}
-		if news, err = p.Mail.Take(tx, b.MailRoom); err != nil {
+		if news, err = p.Mail.Take(tx, b.MailRoom, p.Presence.Told()); err != nil {
 			return err
 		}
 		return do(
@@ -278,7 +279,7 @@ func open(t *testing.T) *desk {
 		t.Skip("needs the sandbox: ", err)
 	}
 	d.db = storetest.Open(t, store.Options{Path: filepath.Join(d.state, "agency.db"), Sets: []store.Set{
-		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(),
 		workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(),
 	}})
 	epoch, err := d.db.RaiseEpoch(ctx)

@@ -82,6 +82,9 @@ type Spec struct {
 	// Onto is the commit that the work stands on: a workspace whose change counts
 	// from another is carried onto it first. Empty leaves it as it is.
 	Onto agency.OID `json:"onto,omitempty"`
+	// Beside has an agent whose checkout stands on nobody's commit read what the others of
+	// its run decide, and be told of what concerns its contract: who reviews in a team.
+	Beside bool `json:"beside,omitempty"`
 }
 
 // Phase is what a leader does.
@@ -145,8 +148,9 @@ func (s Spec) within() (name string) {
 	return name
 }
 
-// BesideOthers tells whether the session's agent works beside others of a team, or leads them.
-func (s Spec) BesideOthers() bool { return s.Onto != "" || s.Leads || s.Tier != "" }
+// BesideOthers tells whether the session's agent works beside others of a team, judges their
+// work or leads them.
+func (s Spec) BesideOthers() bool { return s.Onto != "" || s.Leads || s.Tier != "" || s.Beside }
 
 // leader is the role that the agent asks.
 func (s Spec) leader() agency.RoleID { return cmp.Or(s.Leader, agency.RoleProjectManager) }

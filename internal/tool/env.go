@@ -47,7 +47,8 @@ type Decisions interface {
 	// agent has read, and gives who at work is told. KindConflict where it is decided
 	// otherwise by now: current is what holds.
 	Note(ctx context.Context, d agency.SharedDecision) (current agency.SharedDecision, told []agency.AgentID, err error)
-	// List are those whose keys begin with a text, by key.
+	// List are those whose keys begin with a text, by key: of the run, and those that are
+	// kept for its repository where the run has not decided otherwise.
 	List(ctx context.Context, begins string) ([]agency.SharedDecision, error)
 }
 

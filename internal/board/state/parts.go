@@ -50,7 +50,7 @@ func due(q store.Querier) (in time.Duration, ok bool, err error) {
 	return max(0, time.Duration(at)-now), true, err
 }
 
-// expire deletes what has expired, so that watchers see it go. Readers do
+// expire deletes what has expired, so that the log tells it. Readers do
 // not wait for it.
 func expire(tx *store.Tx, most int) (int, error) {
 	now, err := lease.Awake(tx)

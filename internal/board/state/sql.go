@@ -43,11 +43,10 @@ AND s.deleted = 0 AND (h.expires = 0 OR h.expires > ?) ORDER BY h.key`
 FROM board_state `
 
 	// selectVersion reads a version, selectWritten that of a client's write,
-	// selectHistory those of a key, selectNews the next ones of a space.
+	// selectHistory those of a key.
 	selectVersion = selectVersions + `WHERE id = ?`
 	selectWritten = selectVersions + `WHERE ` + isSpace + ` AND key = ? AND token = ?`
 	selectHistory = selectVersions + `WHERE ` + isSpace + ` AND key = ? ORDER BY version`
-	selectNews    = selectVersions + `WHERE ` + isSpace + ` AND id > ? ORDER BY id LIMIT ?`
 
 	// deleteOld removes the versions of a run that do not count, selectPrunable reads
 	// the runs that have any.

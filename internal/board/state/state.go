@@ -1,8 +1,7 @@
 // Package state is what the agents of a run agree on: keys with versions, of the
 // repository, a run, a contract or an agent.
 //
-// Each operation is a function of a transaction (store.Tx); a Watcher adds
-// waiting for what is new. Who ends owns no key any more, and the outputs of a
+// Each operation is a function of a transaction (store.Tx). Who ends owns no key any more, and the outputs of a
 // handoff are shared, in the same commits (see Hooks of Migrations).
 //
 // The package does not know what a value means.
@@ -40,12 +39,6 @@ type Key struct {
 	Run       agency.RunID `json:"run_id,omitempty"` // empty in Global
 	Of        string       `json:"of,omitempty"`     // the contract or agent, in their namespaces
 	Name      string       `json:"key"`
-}
-
-// space is the key without its name: the namespace, and whose it is.
-func (k Key) space() Key {
-	k.Name = ""
-	return k
 }
 
 // columns are the key as every statement names it, and what else it asks.
@@ -210,12 +203,8 @@ func add(tx *store.Tx, w Write, prev Entry) (e Entry, err error) {
 	if _, err := tx.Exec(putHead, w.columns(e.ID, int64(e.expires))...); err != nil {
 		return e, err
 	}
-	store.Publish(tx, stateChanged(), e)
 	return e, e.tell(tx, prev)
 }
-
-// stateChanged carries entries to the watchers of this process.
-func stateChanged() store.Topic[Entry] { return store.Topic[Entry]{Name: "board.state"} }
 
 // tell logs a new version.
 func (e Entry) tell(tx *store.Tx, prev Entry) error {

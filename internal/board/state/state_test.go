@@ -199,8 +199,8 @@ func TestStatesAreListedByPrefix(t *testing.T) {
 		var got []string
 		for _, e := range all {
 			got = append(got, e.Name+"="+string(e.Value))
-			if e.space() != tt.k.space() {
-				t.Errorf("%+v in %s", e, tt.k.space())
+			if e.Namespace != tt.k.Namespace || e.Run != tt.k.Run || e.Of != tt.k.Of {
+				t.Errorf("%+v in %s", e, tt.k)
 			}
 		}
 		if strings.Join(got, " ") != tt.want {

@@ -12,6 +12,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/budget"
 	"agency/internal/config"
+	"agency/internal/decision"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/host"
@@ -154,6 +155,21 @@ const mostOutcomes = 10_000
 // Outcomes are what the latest contracts of all runs came to, the latest first.
 func (r *Reader) Outcomes(ctx context.Context) ([]agency.Outcome, error) {
 	all, err := store.Get(ctx, r.o.DB, registry.Outcomes, mostOutcomes)
+	return orEmpty(all), err
+}
+
+// Decisions are what the agents of a run decided together and what is kept of all runs, by
+// key; of an empty run only these.
+func (r *Reader) Decisions(ctx context.Context, id agency.RunID) (all []agency.SharedDecision, err error) {
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		if id != "" {
+			if _, err := registry.Run(q, id); err != nil {
+				return err
+			}
+		}
+		all, err = decision.All(q, id)
+		return err
+	})
 	return orEmpty(all), err
 }
 

@@ -16,6 +16,7 @@ import (
 	"agency/internal/brief"
 	"agency/internal/brief/staging"
 	"agency/internal/check"
+	"agency/internal/decision"
 	"agency/internal/git"
 	"agency/internal/llm"
 	"agency/internal/registry"
@@ -125,7 +126,10 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 	}
 	in := brief.Input{
 		Contract: f.Contract, Repo: b.Setup.Repo,
-		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing,
+		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing, KeptRoom: room / 8,
+	}
+	if in.Kept, err = store.Get(ctx, b.DB, decision.Standing, b.Spec.Run); err != nil {
+		return "", err
 	}
 	if standing == nil && b.Spec.Attempt > 1 {
 		err := b.DB.Read(ctx, func(q *store.Snapshot) (err error) {

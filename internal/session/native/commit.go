@@ -273,7 +273,7 @@ func (w *draft) mail() error {
 		return nil
 	}
 	var err error
-	w.news, err = w.c.Mail.Take(w.tx, w.c.window.mailRoom())
+	w.news, err = w.c.Mail.Take(w.tx, w.c.window.mailRoom(), w.c.Presence.Told())
 	w.st.Mail = append(slices.Clone(w.st.Mail), w.news.IDs...)
 	return err
 }

@@ -179,6 +179,60 @@ func (blind) Waiting(board.Recipient) bool                            { return f
 func (blind) Pending(agency.RunID, agency.AgentID, agency.RoleID) int { return 0 }
 func (blind) SendTx(*store.Tx, agency.Message) error                  { return nil }
 
+// A message to an inbox that is full is refused in words that say what to do; what waits
+// there stays, and once it has been read the same message goes through.
+func TestSendToAFullInbox(t *testing.T) {
+	const most = 2
+	k := &stage{}
+	send := calls("send_message", `{"to":"pm","type":"task_progress","subject":"how far","body":"LETTER"}`)
+	reads := func(_ context.Context, _ llm.Request) any {
+		k.write(func(tx *store.Tx) error {
+			pm := board.Recipient{Run: testRun, Agent: "pm", Role: agency.RoleProjectManager, Session: "of-pm"}
+			ms, err := board.ClaimAll(tx, pm, 100)
+			if len(ms) != most || ms[0].ID != "m0" || ms[1].ID != "m1" {
+				t.Errorf("waiting are %+v", ms)
+			}
+			if err != nil {
+				return err
+			}
+			return board.MarkRead(tx, pm, "m0", "m1")
+		})
+		return send
+	}
+	k = newKit(t, budget.Limits{}, send, send, reads, complete)
+	b, err := board.Open(t.Context(), k.db, board.Options{MaySend: roster.MaySend, Role: isRole, MaxQueue: most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	k.mail = b
+	k.hires("pm", agency.RoleProjectManager)
+	for i := range most {
+		k.send(agency.Message{ID: agency.MessageID(fmt.Sprint("m", i)), From: "human", To: "pm", Type: agency.MessageNote, Body: "b"})
+	}
+	k.must(spec())
+	for i, want := range []string{
+		"true error: message generalist/main/1/1/1: the inbox of pm is full: 2 messages wait there",
+		"true error: message generalist/main/1/2/1: the inbox of pm is full: 2 messages wait there",
+		"false sent as generalist/main/1/3/1; it is read before the next turn of pm",
+	} {
+		msgs := k.model.msgs[i+1]
+		r, _ := msgs[len(msgs)-1].Blocks[0].(llm.ToolResult)
+		if got := fmt.Sprint(r.IsError, " ", r.Text); !strings.HasPrefix(got, want) || r.IsError && !strings.Contains(got, "send it again when some have been read") {
+			t.Errorf("call %d: %s, want %s", i+1, got, want)
+		}
+	}
+	for id, want := range map[agency.MessageID]agency.MessageStatus{"m0": agency.MailRead, "m1": agency.MailRead, "generalist/main/1/3/1": agency.MailPending} {
+		if d := k.delivery(id); len(d) != 1 || d[0].Status != want {
+			t.Errorf("%s: %+v, want %s", id, d, want)
+		}
+	}
+	posts, err := store.Get(t.Context(), k.db, board.Posts, agency.RunID(testRun))
+	if err != nil || len(posts) != most+1 {
+		t.Errorf("%d messages are kept, %v: a refused one is half sent", len(posts), err)
+	}
+}
+
 // Who may not be written to is an error that the model reads, and nothing is
 // half sent.
 func TestRefusedRecipients(t *testing.T) {

@@ -37,14 +37,23 @@ func Messages(st Style, ms []api.MessageDoc, disputes []api.ConflictDoc) string 
 	return t.render(st, "") + deadLetters(st, ms) + conflicts(st, disputes)
 }
 
-// Decisions are what the agents of a run decided together.
+// Decisions are what the agents of a run decided together, and what is kept of all runs:
+// who kept it stands in a column of its own, where there is one.
 func Decisions(st Style, all []agency.SharedDecision) string {
 	if len(all) == 0 {
 		return "no decisions\n"
 	}
 	t := table{head: []string{"KEY", "VALUE", "WHY", "VERSION", "BY", "TIME"}}
+	kept := slices.ContainsFunc(all, agency.SharedDecision.Kept)
+	if kept {
+		t.head = append([]string{"KEPT BY"}, append(t.head, "RUN")...)
+	}
 	for _, d := range all {
-		t.add(Line(d.Key), Line(d.Value), Line(d.Why), strconv.FormatInt(d.Version, 10), Line(string(d.By)), d.At.Format(time.TimeOnly))
+		row := []string{Line(d.Key), Line(d.Value), Line(d.Why), strconv.FormatInt(d.Version, 10), Line(string(d.By)), d.At.Format(time.TimeOnly)}
+		if kept {
+			row = append([]string{cmp.Or(Line(d.KeptBy), "-")}, append(row, Line(string(d.Run)))...)
+		}
+		t.add(row...)
 	}
 	t.spare(st, "TIME", "VERSION")
 	return t.render(st, "")

@@ -1,7 +1,7 @@
 -- The shared state: every version of a key is a row that is never changed, the
 -- head of the key says which one counts, who owns it and until when.
 CREATE TABLE board_state (
-    id         INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY, -- rises in commit order: what watchers and events go by
+    id         INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY, -- rises in commit order: what events go by
     namespace  TEXT NOT NULL, -- global, run, contract or agent
     run_id     TEXT NOT NULL, -- '' in the namespace global
     of_id      TEXT NOT NULL, -- the contract or agent, '' in the other namespaces
@@ -17,7 +17,6 @@ CREATE TABLE board_state (
     UNIQUE (namespace, run_id, of_id, key, version)
 );
 CREATE UNIQUE INDEX board_state_token ON board_state (namespace, run_id, of_id, key, token) WHERE token <> '';
-CREATE INDEX board_state_order ON board_state (namespace, run_id, of_id, id);
 CREATE INDEX board_state_run ON board_state (run_id);
 
 CREATE TABLE board_state_head (
