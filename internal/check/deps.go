@@ -299,6 +299,7 @@ func (c *Checker) hold(ctx context.Context, s Subject, cmd Command) (*slots.Held
 	if err != nil {
 		return nil, err
 	}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	told := false
 	held, err := k.Slots.Take(ctx, names, func(b slots.Busy) error {
 		told = true

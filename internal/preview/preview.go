@@ -209,6 +209,7 @@ func (r *Repo) Machine(ctx context.Context, l *config.Loaded) (doctor.Machine, e
 	m.Loopback = cfg.Sandbox.Loopback == "allow"
 	m.Commands = host.RunConfig{Config: cfg}.Commands()
 	m.Keys = keysOf(l, r.At.WorkTree)
+	m.Resources, m.Slots = cfg.Resources, slots.New(slots.Folder(r.Files.State), cfg.Resources)
 	return m, nil
 }
 

@@ -4,8 +4,8 @@
 // processes of the user on this machine, and the end of the process that holds it,
 // however it comes, gives it back without anybody cleaning up.
 //
-// There is no queue. Who waits asks again in intervals that grow up to a second, and
-// whoever asks first after a slot was given back has it.
+// There is no queue: whoever asks first after a slot was given back has it. Who waits
+// asks again and again, and the more often the longer it has waited.
 //
 // It does not know commands: who needs what, and who is told of the waiting, is the
 // caller's business.
@@ -30,8 +30,8 @@ func Folder(state string) string { return filepath.Join(state, "resources") }
 
 // How far two tries are apart, and after how long whoever waits is told to.
 const (
-	firstPause = 100 * time.Millisecond
-	mostPause  = time.Second
+	firstPause = 500 * time.Millisecond
+	leastPause = 100 * time.Millisecond
 	patience   = time.Second
 )
 
@@ -84,7 +84,7 @@ func (p *Pool) Take(ctx context.Context, names []string, waits func(Busy) error)
 		return &Held{}, nil
 	}
 	began, told := time.Now(), false
-	for pause := firstPause; ; pause = min(pause*3/2, mostPause) {
+	for pause := firstPause; ; pause = max(pause*3/4, leastPause) {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -102,7 +102,7 @@ func (p *Pool) Take(ctx context.Context, names []string, waits func(Busy) error)
 				return nil, err
 			}
 		}
-		next := time.NewTimer(pause/2 + rand.N(pause/2)) // not all at once
+		next := time.NewTimer(pause + rand.N(pause)) // not all at once
 		select {
 		case <-next.C:
 		case <-ctx.Done():
