@@ -22,7 +22,7 @@ var rows = [][]string{
 	{"linux"},
 	{"rootfs"},
 	{"supervisor"},
-	{"store", "git", "sandbox", "llm", "config", "api", "backlog", "code", "fingerprint", "testreport", "notify"},
+	{"store", "git", "sandbox", "llm", "config", "api", "backlog", "code", "fingerprint", "testreport", "notify", "slots"},
 	{"awareness"},
 	{"event", "lease", "ecosystem", "secretscan"},
 	{"languages", "overseer"},

@@ -165,6 +165,7 @@ type Contract struct {
 	APIDefinitions     []string           `json:"api_definitions,omitempty"`
 	StyleGuide         string             `json:"style_guide,omitempty"`
 	Writes             []string           `json:"writes,omitempty"`
+	Resources          []string           `json:"resources,omitempty"` // that its commands need, of those of the configuration
 	DependsOn          []ContractID       `json:"depends_on,omitempty"`
 	Blocks             []ContractID       `json:"blocks,omitempty"` // as an author wrote it; Ordered makes it DependsOn of the others
 	ExecutionMode      ExecutionMode      `json:"execution_mode,omitempty"`

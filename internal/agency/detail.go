@@ -1,5 +1,7 @@
 package agency
 
+import "fmt"
+
 // Stages of checks (check.Stage): on what a work began from, which say nothing of the
 // work, and those that an agent asks for on its own.
 const (
@@ -12,6 +14,11 @@ const (
 	VerdictPass = "pass"
 	VerdictFail = "fail"
 )
+
+// String says it as a part of a sentence: "gpu (1 of 1 in use)".
+func (w ResourceWaited) String() string {
+	return fmt.Sprintf("%s (%d of %d in use)", w.Resource, w.InUse, w.Of)
+}
 
 // The details of events, one type for each word.
 type (
@@ -152,6 +159,22 @@ type (
 		Name   string `json:"name"`
 		Holder string `json:"holder"`
 		Reason string `json:"reason,omitempty"`
+	}
+	// ResourceWaited says that a command of a contract waits for what is scarce on the
+	// machine, all of whose slots are in use.
+	ResourceWaited struct {
+		Resource string `json:"resource"`
+		InUse    int    `json:"in_use"`
+		Of       int    `json:"of"` // slots
+		Command  string `json:"command"`
+		Stage    string `json:"stage,omitempty"` // on what it is to run
+	}
+	// ResourceTaken says that a command that waited has all that it needs.
+	ResourceTaken struct {
+		Resources     []string `json:"resources"`
+		WaitedSeconds float64  `json:"waited_seconds"`
+		Command       string   `json:"command"`
+		Stage         string   `json:"stage,omitempty"`
 	}
 	// CheckpointCreated names a tree that can be rolled back to.
 	CheckpointCreated struct {
@@ -410,7 +433,11 @@ func (LockReleased) kind() (EventType, Category)     { return "lock_released", C
 
 func (TokenGranted) kind() (EventType, Category) { return "token_granted", CategoryCoordination }
 
-func (TokenReleased) kind() (EventType, Category)     { return "token_released", CategoryCoordination }
+func (TokenReleased) kind() (EventType, Category) { return "token_released", CategoryCoordination }
+
+func (ResourceWaited) kind() (EventType, Category) { return "resource_waited", CategoryCoordination }
+
+func (ResourceTaken) kind() (EventType, Category)     { return "resource_taken", CategoryCoordination }
 func (CheckpointCreated) kind() (EventType, Category) { return "checkpoint_created", CategoryState }
 func (RolledBack) kind() (EventType, Category)        { return "rolled_back", CategoryState }
 func (TurnCompleted) kind() (EventType, Category)     { return "turn_completed", CategoryAgent }
@@ -450,7 +477,7 @@ var details = byType(
 	made[GatePaused], made[GateResumed], made[Spawned], made[Completed], made[Failed], made[Escalated],
 	made[Retried], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
 	made[StateChanged], made[LockAcquired], made[LockDenied], made[LockReleased], made[TokenGranted],
-	made[TokenReleased], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
+	made[TokenReleased], made[ResourceWaited], made[ResourceTaken], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
 	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[PlanEstimated],
 	made[SessionParked], made[EpochBegun], made[RunWaiting], made[RunPaused], made[RunResumed],
 	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],

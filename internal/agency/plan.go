@@ -19,6 +19,8 @@ type PlanRules struct {
 	RequireCriteria bool            // a contract without criteria is a fault
 	Holders         map[RoleID]bool // roles that may hold contracts; nil skips the check
 
+	Resources []string // those of the configuration, which a contract may name
+
 	// Own tells ids that a run of tiers makes itself; nil: none.
 	Own func(ContractID) bool
 	// Taken are the ids of contracts that the run has already.
@@ -165,6 +167,16 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 			}
 		}
 		add("role %q holds no contracts%s; those that do are %s", c.AssignedRole, text.Suggestion(string(c.AssignedRole), names), strings.Join(names, ", "))
+	}
+	for i, r := range c.Resources {
+		switch {
+		case slices.Contains(c.Resources[:i], r):
+			add("names the resource %s twice", r)
+		case len(rules.Resources) == 0:
+			add("names the resource %.40q, and none are configured: leave resources out", r)
+		case !slices.Contains(rules.Resources, r):
+			add("names the resource %.40q%s; there are %s", r, text.Suggestion(r, rules.Resources), strings.Join(rules.Resources, ", "))
+		}
 	}
 	files := c.WriteSet()
 	if c.AssignedRole == RoleSquadLead { // who splits it

@@ -169,7 +169,7 @@ func TestValidatePlan(t *testing.T) {
 	ok := func(id string) Contract {
 		return Contract{ID: ContractID(id), AssignedRole: "scaffolder", AcceptanceCriteria: crit}
 	}
-	rules := PlanRules{MaxFiles: 2, MaxLines: 10, RequireCriteria: true, Holders: map[RoleID]bool{"scaffolder": true}}
+	rules := PlanRules{MaxFiles: 2, MaxLines: 10, RequireCriteria: true, Holders: map[RoleID]bool{"scaffolder": true}, Resources: []string{"build", "gpu"}}
 	with := func(c Contract, f func(*Contract)) Contract { f(&c); return c }
 	for name, tt := range map[string]struct {
 		plan []Contract
@@ -188,6 +188,8 @@ func TestValidatePlan(t *testing.T) {
 		"no criteria": {[]Contract{with(ok("a"), func(c *Contract) { c.AcceptanceCriteria = nil })}, "no acceptance criteria"},
 		"role":        {[]Contract{with(ok("a"), func(c *Contract) { c.AssignedRole = "overseer" })}, "holds no contracts"},
 		"files":       {[]Contract{with(ok("a"), func(c *Contract) { c.Writes = []string{"a", "b", "c", "c#F"} })}, "changes 3 files"},
+		"resource":    {[]Contract{with(ok("a"), func(c *Contract) { c.Resources = []string{"build", "gqu"} })}, `names the resource "gqu" (did you mean gpu?); there are build, gpu`},
+		"twice":       {[]Contract{with(ok("a"), func(c *Contract) { c.Resources = []string{"gpu", "gpu"} })}, "names the resource gpu twice"},
 		"lines":       {[]Contract{with(ok("a"), func(c *Contract) { c.EstimatedLines = 11 })}, "11 lines"},
 		"outside":     {[]Contract{with(ok("a"), func(c *Contract) { c.Writes = []string{"x/../../y"} })}, "leaves the repository"},
 		"git":         {[]Contract{with(ok("a"), func(c *Contract) { c.Writes = []string{"sub/.GIT/config"} })}, "git's own"},

@@ -213,7 +213,7 @@ func (c Contract) planLines() map[string]string {
 	}
 	return map[string]string{
 		"title": c.Title, "description": text.FirstLine(c.Description, 200), "path": PathText(c.TierPath), "group": c.Phase, "domain": c.Domain,
-		"talent": c.Talent, "writes": strings.Join(c.Writes, ", "), "depends on": JoinIDs(c.DependsOn, ", "), "criteria": strings.Join(criteria, "; "),
+		"talent": c.Talent, "writes": strings.Join(c.Writes, ", "), "resources": strings.Join(c.Resources, ", "), "depends on": JoinIDs(c.DependsOn, ", "), "criteria": strings.Join(criteria, "; "),
 	}
 }
 

@@ -226,6 +226,9 @@ type ContractDoc struct {
 	// Progress is how far it has come in its attempt, 0 to 1.
 	Progress float64        `json:"progress_percent"`
 	Criteria []agency.Proof `json:"criteria"`
+	// WaitsFor is what is scarce on the machine and a command of it waits for now, such as
+	// "gpu (1 of 1 in use)".
+	WaitsFor string `json:"waits_for,omitempty"`
 	// Red are the checks that did not pass when it was last checked; Unproved,
 	// Expectations and Unchecked are those of its last verdict.
 	Red          []agency.Red         `json:"red,omitempty"`

@@ -17,6 +17,7 @@ import (
 	"agency/internal/bounded"
 	"agency/internal/ecosystem"
 	"agency/internal/sandbox"
+	"agency/internal/slots"
 	"agency/internal/store"
 	"agency/internal/testreport"
 )
@@ -139,9 +140,18 @@ type Options struct {
 	// setups of the run installed; empty: Install is refused.
 	Finder     Finder
 	InstallDir string
+	Contracts  Contracts
+}
+
+// Contracts is what is known of those for which commands run. The zero knows nothing.
+type Contracts struct {
 	// Landed tells whether a contract's work is in the run's branch: what was
-	// installed for it counts for others then. nil: nothing has.
+	// installed for it counts for others then.
 	Landed func(ctx context.Context, run agency.RunID, contract agency.ContractID) (bool, error)
+	// Needs names the resources that a command needs, which it takes of Slots before it
+	// starts.
+	Needs func(ctx context.Context, run agency.RunID, contract agency.ContractID, cmd Command) ([]string, error)
+	Slots *slots.Pool
 }
 
 // Checker runs checks of one repository. It is safe for concurrent use.
@@ -159,7 +169,7 @@ type Checker struct {
 
 // New makes a Checker; it does nothing yet.
 func New(o Options) *Checker {
-	i, c := &setups{dir: o.InstallDir, landed: o.Landed}, &copies{}
+	i, c := &setups{dir: o.InstallDir, landed: o.Contracts.Landed}, &copies{}
 	if o.Runner != nil {
 		i.release, c.tier = o.Runner.Release, o.Runner.Tier
 	}
@@ -194,7 +204,7 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 		return agency.Receipt{}, err
 	}
 	r.Env, r.Tree, r.RunID, r.ContractID = env, s.Tree, s.Run, s.Contract
-	r.Duration = time.Since(started).Seconds()
+	r.Duration = (time.Since(started) - d.waited).Seconds()
 	if whole = whole && known && !s.Coverage; whole {
 		after, still := c.env(ctx, s, cmd, true) // somebody may have installed something meanwhile
 		whole = still && after == env
@@ -243,9 +253,11 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, Output: how + "\n"}, d, false, err
 	}
 	got, err := c.ask(ctx, s, cmd, root, true)
+	d.waited = got.waited
 	if err == nil && got.refused() {
 		got.close()
 		got, err = c.ask(ctx, s, cmd, root, false)
+		d.waited += got.waited
 	}
 	if err != nil {
 		return r, d, false, err
@@ -311,7 +323,7 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 	spec, err := c.spec(ctx, s, cmd, r.plan.line)
 	if err == nil {
 		spec.Out, spec.Stdout = r.out, r.stdout
-		r.res, err = c.Exec(ctx, spec)
+		r.res, r.waited, err = c.exec(ctx, s, cmd, spec)
 	}
 	if err == nil {
 		err = c.outOfRoom(s, r.res, r.stdout)
@@ -394,7 +406,7 @@ func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout ti
 	if err != nil {
 		return nil, false, err
 	}
-	res, err := c.Exec(ctx, spec)
+	res, err := c.Exec(ctx, s, Command{Line: line}, spec)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", line, err)
 	}

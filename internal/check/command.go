@@ -72,6 +72,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/text"
 )
 
 // Command is one line of shell with what it is for.
@@ -80,6 +81,9 @@ type Command struct {
 	Line    string           `json:"line"`
 	Timeout time.Duration    `json:"timeout,omitempty"` // zero: DefaultTimeout
 }
+
+// shown is its line as people are told of it.
+func (c Command) shown() string { return "`" + text.OneLine(c.Line, 60) + "`" }
 
 // DefaultTimeout is how long a check may take (docs/design.md, Modes).
 const DefaultTimeout = 1800 * time.Second

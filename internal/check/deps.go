@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
@@ -24,6 +25,7 @@ import (
 	"agency/internal/fingerprint"
 	"agency/internal/languages"
 	"agency/internal/sandbox"
+	"agency/internal/slots"
 )
 
 // Dependency is a folder of the user's checkout that git ignores and builds
@@ -265,13 +267,51 @@ func (c *packages) Withheld(ctx context.Context, place sandbox.Place, contract a
 		". What a change asks for is installed after the claim, before it is verified; checks that need it cannot pass before.", nil
 }
 
-// Exec runs a command of the sandbox after making sure that its dependency
-// folders are filled where the kernel refuses overlays.
-func (c *Checker) Exec(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
+// Exec runs a command of a subject in the sandbox, once what it needs is to be had and
+// its dependency folders are filled where the kernel refuses overlays.
+func (c *Checker) Exec(ctx context.Context, s Subject, cmd Command, spec sandbox.Spec) (sandbox.Result, error) {
+	res, _, err := c.exec(ctx, s, cmd, spec)
+	return res, err
+}
+
+// exec says as well how long it waited.
+func (c *Checker) exec(ctx context.Context, s Subject, cmd Command, spec sandbox.Spec) (sandbox.Result, time.Duration, error) {
 	if err := c.fill(ctx, spec); err != nil {
-		return sandbox.Result{}, err
+		return sandbox.Result{}, 0, err
 	}
-	return c.o.Runner.Run(ctx, spec)
+	held, err := c.hold(ctx, s, cmd)
+	if err != nil {
+		return sandbox.Result{}, 0, err
+	}
+	defer held.Release()
+	res, err := c.o.Runner.Run(ctx, spec)
+	return res, held.Waited, err
+}
+
+// hold takes what a command needs of what is scarce on the machine. Waiting for it is
+// told to the log.
+func (c *Checker) hold(ctx context.Context, s Subject, cmd Command) (*slots.Held, error) {
+	k := c.o.Contracts
+	if k.Needs == nil {
+		return &slots.Held{}, nil
+	}
+	names, err := k.Needs(ctx, s.Run, s.Contract, cmd)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	told := false
+	held, err := k.Slots.Take(ctx, names, func(b slots.Busy) error {
+		told = true
+		return c.tell(ctx, s, "waits for "+b.String()+" for "+cmd.shown(), agency.ResourceWaited{Resource: b.Resource, InUse: b.Of, Of: b.Of, Command: cmd.Line, Stage: string(s.Stage)})
+	})
+	if err == nil && told {
+		waited := held.Waited.Round(100 * time.Millisecond)
+		if err = c.tell(ctx, s, "has "+strings.Join(names, ", ")+" after "+waited.String()+" for "+cmd.shown(), agency.ResourceTaken{Resources: names, WaitedSeconds: waited.Seconds(), Command: cmd.Line, Stage: string(s.Stage)}); err != nil {
+			held.Release()
+		}
+	}
+	return held, err
 }
 
 // fill copies dependency folders into the caches that stand in for overlays

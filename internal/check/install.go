@@ -115,7 +115,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 		}
 		spec.Env = append(spec.Env, cache.At(dir)...)
 	}
-	res, err := c.Exec(ctx, spec)
+	res, waited, err := c.exec(ctx, s, in.Command, spec)
 	if err == nil {
 		err = c.outOfRoom(s, res, nil)
 	}
@@ -128,7 +128,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 	r = agency.Receipt{
 		Kind: agency.CheckSetup, Command: in.Line, ExitCode: res.ExitCode, Cause: cause(res.Cause),
 		Output: testreport.Clip(string(res.Output), testreport.MaxOutput), Tree: s.Tree, RunID: s.Run, ContractID: s.Contract,
-		Env: env, Duration: time.Since(started).Seconds(),
+		Env: env, Duration: (time.Since(started) - waited).Seconds(),
 	}
 	return c.keep(ctx, s, r, detail{}, "", false)
 }

@@ -143,7 +143,7 @@ func TestInstalledIsOnesOwn(t *testing.T) {
 	w := newWorld(t, map[string]string{"package.json": "{}", "package-lock.json": lock2})
 	landed := map[agency.ContractID]bool{}
 	w.installer(sandbox.ModeFull, t.TempDir(), func(o *check.Options) {
-		o.Landed = func(_ context.Context, _ agency.RunID, id agency.ContractID) (bool, error) { return landed[id], nil }
+		o.Contracts.Landed = func(_ context.Context, _ agency.RunID, id agency.ContractID) (bool, error) { return landed[id], nil }
 	})
 	sees := func(id agency.ContractID) string {
 		s := w.subject("")

@@ -32,6 +32,8 @@ type detail struct {
 	Coverage []FileCoverage `json:"coverage,omitempty"`
 	// Findings are there of a command that failed by no test of a name.
 	Findings *testreport.Findings `json:"findings,omitempty"`
+
+	waited time.Duration // for what is scarce, no part of the command's time
 }
 
 // receiptStore keeps receipts, and finds them again.
@@ -249,6 +251,16 @@ func eventOf(s Subject, r agency.Receipt, again bool, red *agency.Red) agency.Ev
 	ev := agency.NewEvent(s.Run, severity, summary, d)
 	ev.AgentID, ev.ContractID = s.Agent, s.Contract
 	return ev
+}
+
+// tell tells the log what becomes of a command of a subject before it starts.
+func (c *receiptStore) tell(ctx context.Context, s Subject, what string, d agency.Detail) error {
+	ev := agency.NewEvent(s.Run, agency.SeverityInfo, what, d)
+	ev.AgentID, ev.ContractID = s.Agent, s.Contract
+	return c.write(ctx, s.Fence, func(tx *store.Tx) error {
+		_, err := event.Append(tx, ev)
+		return err
+	})
 }
 
 // whyRed is what the log adds to a check that does not pass.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/beneath"
@@ -24,6 +25,7 @@ import (
 
 // reader finds the results of one command.
 type reader struct {
+	waited time.Duration // before it ran
 	plan   plan
 	res    sandbox.Result
 	stdout *spill

@@ -27,6 +27,7 @@ func (l *Loaded) check(in Input, c *collector) {
 	ch.raised()
 	ch.ownOnly()
 	ch.contradictions()
+	ch.needs()
 	for _, name := range sortedKeys(l.state.config.Providers) {
 		ch.provider(name, l.state.config.Providers[name])
 	}
@@ -129,6 +130,24 @@ func (ch *checker) contradictions() {
 	if c.Improve.AutoApproveLowRisk && c.Improve.RequireHumanApproval {
 		ch.fault("improve.auto_approve_low_risk and require_human_approval contradict each other: set the second to false", nil,
 			"improve.auto_approve_low_risk", "improve.require_human_approval")
+	}
+}
+
+// needs faults commands that need what is not there.
+func (ch *checker) needs() {
+	c := ch.state.config
+	for _, command := range sortedKeys(c.Commands.Needs) {
+		for i, name := range c.Commands.Needs[command] {
+			if c.Resources[name] > 0 {
+				continue
+			}
+			key := fmt.Sprintf("commands.needs.%s", command)
+			known := "there are none; set resources: {" + name + ": 1}"
+			if names := sortedKeys(c.Resources); len(names) > 0 {
+				known = "those of resources are " + strings.Join(names, ", ")
+			}
+			ch.fault("%s: no resource %s%s: %s", []any{key, clip(name), text.Suggestion(name, sortedKeys(c.Resources)), known}, fmt.Sprintf("%s[%d]", key, i))
+		}
 	}
 }
 

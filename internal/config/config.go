@@ -48,6 +48,7 @@ type Config struct {
 	Visibility        Visibility          `json:"visibility" doc:"what people see and decide"`
 	Notify            []Notify            `json:"notify" doc:"where gates and ends of runs are announced"`
 	VCS               VCS                 `json:"vcs" doc:"where the repository is hosted"`
+	Resources         map[string]int      `json:"resources" doc:"what is scarce on this machine: name: how many commands that need it may run at once, across all runs and repositories of yours; commands.needs and contracts name what they need" form:"resource" min:"1" max:"1000"`
 	NotifyQuietHours  string              `json:"notify_quiet_hours" doc:"hours in which nothing is announced, such as 22:00-07:00, in the machine's time zone; what falls in them is told in one message for each place when they end; empty: none" form:"hours"`
 	Improve           Improve             `json:"improve" doc:"the self-improvement loop"`
 	Store             Store               `json:"store" doc:"where runs are recorded"`
@@ -98,6 +99,8 @@ type Commands struct {
 	Build          string `json:"build" doc:"builds everything" form:"command"`
 	Setup          string `json:"setup" doc:"prepares a fresh checkout" form:"command"`
 	TimeoutSeconds int    `json:"timeout_seconds" doc:"seconds that one of these may take" min:"1" max:"86400"`
+	// Needs is nil where nobody names anything.
+	Needs map[string][]string `json:"needs,omitempty" doc:"command: names of resources that it needs; it waits for them before its time begins" keys:"test,lint,typecheck,build,setup" form:"resource"`
 }
 
 // SandboxOff is the mode of no sandbox at all.

@@ -52,9 +52,10 @@ func Defaults() Config {
 			LogLevel: "normal", InspectionGates: InspectionGates{T1Plan: true, T2Synthesis: true},
 			GateTimeoutMinutes: 60, MaxWaitingGates: 5,
 		},
-		Notify:  []Notify{},
-		VCS:     VCS{Type: "git"},
-		Improve: Improve{RequireHumanApproval: true},
+		Notify:    []Notify{},
+		VCS:       VCS{Type: "git"},
+		Resources: map[string]int{},
+		Improve:   Improve{RequireHumanApproval: true},
 	}
 }
 

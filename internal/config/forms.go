@@ -31,6 +31,8 @@ func checkForm(form, s string) string {
 		return checkPath(s)
 	case "name":
 		return checkName(s)
+	case "resource":
+		return checkResource(s)
 	case "model":
 		return checkModel(s)
 	case "level_or_model":
@@ -54,6 +56,7 @@ func checkForm(form, s string) string {
 
 var (
 	nameRule   = form(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	resRule    = form(`^[a-z][a-z0-9_-]{0,31}$`)
 	talentRule = form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	hostRule   = form(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$`)
 	hoursRule  = form(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
@@ -173,6 +176,14 @@ func checkPath(s string) string {
 func checkName(s string) string {
 	if !nameRule().MatchString(s) {
 		return "is no name: want a letter or digit, then up to 63 of letters, digits, '_' and '-'"
+	}
+	return ""
+}
+
+// checkResource is the form of names that are files, too.
+func checkResource(s string) string {
+	if !resRule().MatchString(s) {
+		return "is no name of a resource: want a lower-case letter, then up to 31 of lower-case letters, digits, '_' and '-'"
 	}
 	return ""
 }

@@ -45,7 +45,7 @@ copied into each run; a run never reads a file that an agent can write.
 - A repository's file may narrow but not widen ` + "`sandbox`, `providers`, `notify`, `vcs`, `mcp`, `store`" + ` and
   ` + "`agents.*.runtime`" + `; what widens needs your trust, once, by ` + "`agency trust`" + `. Smaller limits, a stricter mode and
   fewer hosts need none. The same holds for a ` + "`budget`" + ` above one that your own file sets and for ` + "`prices`" + ` that
-  are new or lower: they decide when spending stops. A repository that raises a budget above the default, where your
+  are new or lower: they decide when spending stops; and for more of a resource than your own file counts. A repository that raises a budget above the default, where your
   file sets none, is named when a run starts. Gates, checks and detectors that your own file
   turns on (` + "`visibility`, `overseer`, `producer_critic`, `quality`, `improve`, `land: branch`" + `) cannot be turned off without trust either.
   Its ` + "`commands`" + ` and ` + "`retry_budget`" + ` need no trust: every command runs in the
@@ -95,6 +95,8 @@ func section(b *strings.Builder, f field, v reflect.Value) {
 	case f.typ.Elem().Kind() == reflect.Struct:
 		tableHead(b)
 		rows(b, f.name+".NAME", f.typ.Elem(), reflect.Value{})
+	case f.form == "resource":
+		fmt.Fprintf(b, "By default empty; for instance `%s: {build: 1, gpu: 2}`, each a %s.\n\n%s", f.name, valueOf(f.elem()), scarce)
 	case f.typ.Elem().Kind() == reflect.Int:
 		fmt.Fprintf(b, "By default empty; for instance `%s: {local/model: 32768}`.\n", f.name)
 	default:
@@ -102,6 +104,20 @@ func section(b *strings.Builder, f field, v reflect.Value) {
 		defaultsBlock(b, v, f)
 	}
 }
+
+// scarce is what people have to know of resources beside their names.
+const scarce = `- A command that needs a resource holds one of its slots while it runs, and no longer: an agent that thinks holds
+  nothing. Waiting for it counts to the time of the session, not to the command's own. ` + "`agency watch`" + `, ` + "`agency inspect`" + `
+  and the tree say what waits for what; ` + "`agency doctor`" + ` says what is free.
+- A command needs what ` + "`commands.needs`" + ` names for it, also where an agent types it within a line of its own, and what its
+  contract and those above it name under ` + "`resources`" + `. It gets all of it at once, or waits holding nothing. Nobody queues:
+  who has waited longer asks more often.
+- The slots are locked files in your state folder, so that they count for all your runs, in whatever repository, and are
+  free again when their holder is gone. Runs whose configurations count a resource differently use the slots up to their
+  own count. A repository's file may count less than your own; more needs your trust, where your own file has the name.
+- Not held for: MCP servers, other coding agents that run a session, and what these start by themselves, for they last
+  as long as a session. Where the sandbox has gaps a command may outlive a host that is killed, and its slot.
+`
 
 func defaultsBlock(b *strings.Builder, v reflect.Value, f field) {
 	p := &printer{loaded: &Loaded{state: newState()}}
@@ -240,6 +256,9 @@ func row(b *strings.Builder, f field, key string, v reflect.Value) {
 	def := ""
 	if v.IsValid() {
 		def = "`" + plainValue(v) + "`"
+		if v.Kind() == reflect.Map {
+			def = "`{}`"
+		}
 	}
 	doc := f.doc
 	if f.required != "" {
@@ -273,6 +292,8 @@ func valueOf(f field) string {
 		return "`true` or `false`"
 	case reflect.Slice:
 		return "list of texts"
+	case reflect.Map:
+		return "mapping to lists of texts"
 	case reflect.String:
 		return "text"
 	case reflect.Float64:

@@ -77,6 +77,8 @@ func annotateText(s *jsonschema.Schema, f field) {
 	switch f.form {
 	case "model":
 		s.Pattern = `^[^/\s]+/\S+$`
+	case "resource":
+		s.Pattern = resRule().String()
 	case "level_or_model":
 		s.Pattern = `^$|^(` + strings.Join(levels(), "|") + `)$|^[^/\s]+/\S+$`
 	case "runtime":
@@ -101,6 +103,8 @@ func annotateMap(root, s *jsonschema.Schema, f field) {
 		}
 	case f.form == "model":
 		names.Pattern = `^[^/\s]+/\S+$`
+	case f.form == "resource":
+		names.Pattern = resRule().String()
 	default:
 		names.Pattern = nameRule().String()
 	}

@@ -27,7 +27,8 @@ type Security struct {
 	VCS        VCS
 	MCP        map[string]MCP
 	Store      Store
-	Budget     map[string]float64   // those that a file sets, by key
+	Budget     map[string]float64 // those that a file sets, by key
+	Resources  map[string]int
 	Prices     map[string]Price     // cached_in filled in
 	Guards     map[string]string    // those that a file sets, by key
 	Runtimes   map[string]string    // by role
@@ -88,6 +89,11 @@ func Widens(want, have Security) []Widening {
 		w.add("store.url", masked(have.Store.URL), masked(want.Store.URL), bindOf(string(want.Store.URL)))
 	}
 	w.budget(want.Budget, have.Budget)
+	for _, name := range sortedKeys(want.Resources) {
+		if n := have.Resources[name]; n > 0 { // where the user counts nothing, any number is less
+			w.more("resources."+name, n, want.Resources[name])
+		}
+	}
 	w.guards(want.Guards, have.Guards)
 	for _, model := range sortedKeys(want.Prices) {
 		w.price(model, want.Prices[model], have.Prices)
@@ -278,7 +284,7 @@ func (s *state) security() Security {
 	sec := Security{
 		Sandbox: c.Sandbox, VCS: c.VCS, Store: Store{URL: s.written("store.url", c.Store.URL)},
 		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{}, Prices: map[string]Price{},
-		Budget: s.ownLimits(), Guards: s.guarded(),
+		Budget: s.ownLimits(), Guards: s.guarded(), Resources: c.Resources,
 	}
 	for model, p := range c.Prices {
 		if _, own := s.origins["prices."+model+".cached_in"]; !own {

@@ -64,6 +64,8 @@ func TestWidens(t *testing.T) {
 		{"native", "agents: {reviewer: {runtime: claude}}", "agents: {reviewer: {runtime: native}}", ""},
 		{"runtime under an alias", "", "agents: {critic: {runtime: claude}}", "agents.reviewer.runtime"},
 		{"less budget", "budget: {usd: 5, tokens: 1000, wall_minutes: 10}", "budget: {usd: 4.5, tokens: 1000, wall_minutes: 9}", ""},
+		{"fewer slots", "resources: {gpu: 2}", "resources: {gpu: 1, build: 1}", ""},
+		{"more slots", "resources: {gpu: 2}", "resources: {gpu: 3}", "resources.gpu"},
 		{"more budget", "budget: {usd: 5, tokens: 1000, wall_minutes: 10}", "budget: {usd: 5.01, tokens: 1001, wall_minutes: 11}", "budget.usd budget.tokens budget.wall_minutes"},
 		{"more than the user's, less than the default", "budget: {usd: 5}", "budget: {usd: 6}", "budget.usd"},
 		{"the user's budget has no tokens", "budget: {usd: 5}", "budget: {tokens: 9000000000}", ""},

@@ -43,6 +43,7 @@ func inEffect() []string {
 		"agents.*.runtime",
 		"sandbox",
 		"mcp",
+		"resources",
 		"notify", "notify_quiet_hours",
 		"visibility.gate_timeout_minutes",
 		"visibility.strict_mode", "visibility.log_level",

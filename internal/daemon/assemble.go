@@ -38,6 +38,7 @@ import (
 	"agency/internal/session/native"
 	"agency/internal/session/oversight"
 	"agency/internal/session/record"
+	"agency/internal/slots"
 	"agency/internal/store"
 	"agency/internal/stream"
 	"agency/internal/verdicts"
@@ -104,7 +105,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		db: db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets,
 		syntax: code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")}),
 		runs: resources.New(resources.Options{
-			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
+			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Slots: slots.Folder(o.Place.Root), Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
 		}),
 	}
 	p.bell, p.stream = budget.NewBell(db), stream.New(secrets.Redactor)

@@ -154,11 +154,12 @@ func (l *look) probe(ctx context.Context, u ecosystem.Unit, files []string) (boo
 	case "true":
 		return true, nil
 	}
-	spec, err := l.checker.Spec(ctx, l.subject, check.Command{Kind: agency.CheckCommand, Line: line, Timeout: probeTimeout})
+	cmd := check.Command{Kind: agency.CheckCommand, Line: line, Timeout: probeTimeout}
+	spec, err := l.checker.Spec(ctx, l.subject, cmd)
 	if err != nil {
 		return false, err
 	}
-	res, err := l.checker.Exec(ctx, spec)
+	res, err := l.checker.Exec(ctx, l.subject, cmd, spec)
 	if err != nil {
 		return false, fmt.Errorf("dependencies: %w", err)
 	}

@@ -9,14 +9,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
 	"agency/internal/sandbox"
+	"agency/internal/slots"
 	"agency/internal/store"
 )
 
@@ -81,6 +84,9 @@ type Machine struct {
 	Loopback bool
 	// Keys names the provider of each model and whether its key is there.
 	Keys []Key
+	// Resources are what is scarce, with its slots; Slots holds those.
+	Resources map[string]int
+	Slots     *slots.Pool
 	// DB is the store's file; empty where there is none yet.
 	DB   string
 	Sets []store.Set
@@ -100,7 +106,7 @@ func (m Machine) Check(ctx context.Context) []Finding {
 	fs = append(fs, checkSandbox(sandbox.Probe(ctx, sandbox.Options{Loopback: m.Loopback}))...)
 	fs = append(append(fs, checkLeft(sandbox.LeftBehind())), m.checkSight()...)
 	fs = append(fs, m.checkKeys()...)
-	fs = append(fs, m.checkCommands()...)
+	fs = append(append(fs, m.checkCommands()...), m.checkResources()...)
 	return append(fs, checkDisk(m.StateDir), m.checkStore(ctx))
 }
 
@@ -223,6 +229,22 @@ func (m Machine) checkCommands() []Finding {
 	default:
 		return []Finding{warn("commands", "set commands.test in agency.yaml, to \"\" where there are no tests", "no test command is known: %s", by)}
 	}
+}
+
+// checkResources says how many commands could have each now.
+func (m Machine) checkResources() []Finding {
+	var free []string
+	for _, name := range slices.Sorted(maps.Keys(m.Resources)) {
+		n, err := m.Slots.InUse(name)
+		if err != nil {
+			return []Finding{ofError("resources", err)}
+		}
+		free = append(free, fmt.Sprintf("%s: %d of %d free", name, m.Resources[name]-n, m.Resources[name]))
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	return []Finding{ok("resources", "%s", strings.Join(free, ", "))}
 }
 
 // wantFree is the room that a run may need for checkouts and caches, in MiB.

@@ -256,6 +256,10 @@ func (h *history) passes(d agency.Detail) {
 		}
 	case *agency.SessionParked:
 		h.clock.parked, h.clock.waits = true, d.For
+	case *agency.ResourceWaited:
+		h.clock.parked, h.clock.waits = true, d.String()
+	case *agency.ResourceTaken:
+		h.clock.goesOn()
 	case *agency.Claimed:
 		h.clock.ended = true
 	case *agency.PlanSubmitted:

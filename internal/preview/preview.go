@@ -28,6 +28,7 @@ import (
 	"agency/internal/host/settings"
 	"agency/internal/llm/catalog"
 	"agency/internal/sandbox"
+	"agency/internal/slots"
 	"agency/internal/store"
 	"agency/internal/workspace"
 )
@@ -143,7 +144,7 @@ func (r *Repo) prepare(ctx context.Context, req api.RunRequest) (got host.Prepar
 	defer func() { err = errors.Join(err, db.Close()) }()
 	secrets := host.NewSecrets(r.At.WorkTree, r.At.CommonDir)
 	db.SetRedact(secrets.Redact)
-	runs := resources.New(resources.Options{DB: db, Git: g, Repo: r.At, StateDir: dir, Agents: r.UserAgents(), Hidden: r.Hidden})
+	runs := resources.New(resources.Options{DB: db, Git: g, Repo: r.At, StateDir: dir, Slots: slots.Folder(r.Files.State), Agents: r.UserAgents(), Hidden: r.Hidden})
 	defer runs.Close()
 	known, err := catalog.Load()
 	if err != nil {
@@ -208,6 +209,7 @@ func (r *Repo) Machine(ctx context.Context, l *config.Loaded) (doctor.Machine, e
 	m.Loopback = cfg.Sandbox.Loopback == "allow"
 	m.Commands = host.RunConfig{Config: cfg}.Commands()
 	m.Keys = keysOf(l, r.At.WorkTree)
+	m.Resources, m.Slots = cfg.Resources, slots.New(slots.Folder(r.Files.State), cfg.Resources)
 	return m, nil
 }
 

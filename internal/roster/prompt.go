@@ -23,6 +23,8 @@ type View struct {
 	// MaxFiles and MaxLines are the most that a contract of a plan may change; 0
 	// is any.
 	MaxFiles, MaxLines int
+	// Resources are what is scarce on the machine and a contract may name.
+	Resources []string
 	// Phase is what a manager's session is for.
 	Phase Phase
 	// Present is what the repository has.

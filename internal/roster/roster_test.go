@@ -112,7 +112,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleGeneralist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Contracts: 1, Phase: Planning, MaxFiles: 5, MaxLines: 500}, "testdata/project_manager.md")
 	golden(t, agency.RoleProjectManager, View{
-		Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500, Present: Present{Backlog: true},
+		Repo: "/home/ann/shop", Phase: Planning, Resources: []string{"build", "gpu"}, MaxFiles: 5, MaxLines: 500, Present: Present{Backlog: true},
 		Talents: []Talent{{Name: "sre", Description: "Choose for what fails"}, {Name: "api-tester", Description: "Choose for interfaces"}},
 	}, "testdata/project_manager_many.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Leading, MaxFiles: 5, MaxLines: 500, Present: Present{Backlog: true}}, "testdata/project_manager_leading.md")
@@ -124,7 +124,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleOverseer, View{}, "testdata/overseer.md")
 	golden(t, agency.RoleReviewer, View{Repo: "/home/ann/shop"}, "testdata/reviewer.md")
 	golden(t, agency.RoleReviewer, View{Repo: "/home/ann/shop", Present: Present{Others: true}}, "testdata/reviewer_team.md")
-	golden(t, agency.RoleVisionary, View{Repo: "/home/ann/shop", Phase: Planning, Talents: []Talent{{Name: "sre", Description: "Choose for what fails"}}}, "testdata/t1_visionary.md")
+	golden(t, agency.RoleVisionary, View{Repo: "/home/ann/shop", Phase: Planning, Resources: []string{"gpu"}, Talents: []Talent{{Name: "sre", Description: "Choose for what fails"}}}, "testdata/t1_visionary.md")
 	golden(t, agency.RoleVisionary, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/t1_visionary_report.md")
 	golden(t, agency.RoleLead, View{Repo: "/home/ann/shop"}, "testdata/t2_lead.md")
 	golden(t, agency.RoleArchitect, View{Repo: "/home/ann/shop"}, "testdata/t2_architect.md")

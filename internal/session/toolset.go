@@ -176,8 +176,8 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 type shell struct{ o ToolsetOptions }
 
 // run runs a program in the sandbox; home, where set, is the host's folder that it
-// has as its home.
-func (s shell) run(ctx context.Context, place sandbox.Place, home string, p Process) (sandbox.Result, error) {
+// has as its home. A line takes what it needs of what is scarce.
+func (s shell) run(ctx context.Context, place sandbox.Place, home, line string, p Process) (sandbox.Result, error) {
 	tools, err := s.o.Checker.Tools(ctx, place, s.o.Spec.Contract)
 	if err != nil {
 		return sandbox.Result{}, err
@@ -195,7 +195,11 @@ func (s shell) run(ctx context.Context, place sandbox.Place, home string, p Proc
 	if home != "" {
 		spec.Out, spec.Env = home, append([]string{"HOME=" + home}, p.Env...)
 	}
-	return s.o.Checker.Exec(ctx, spec)
+	var of check.Subject // a program that works for the session thinks, too, and holds nothing
+	if line != "" {
+		of = check.Subject{Run: s.o.Spec.Run, Contract: s.o.Spec.Contract, Agent: s.o.Spec.Agent, Stage: check.StageWork, Fence: s.o.Fence}
+	}
+	return s.o.Checker.Exec(ctx, of, check.Command{Kind: agency.CheckCommand, Line: line}, spec)
 }
 
 func (s shell) process(ctx context.Context, p Process) (sandbox.Result, error) {
@@ -208,7 +212,7 @@ func (s shell) process(ctx context.Context, p Process) (sandbox.Result, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return sandbox.Result{}, err
 	}
-	return s.run(ctx, place, home, p)
+	return s.run(ctx, place, home, "", p)
 }
 
 func (s shell) Command(ctx context.Context, line string, timeout time.Duration) (tool.Output, error) {
@@ -216,7 +220,7 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 	if err != nil {
 		return tool.Output{}, err
 	}
-	res, err := s.run(ctx, place, "", Process{Argv: []string{"/bin/sh", "-c", line}, Timeout: timeout})
+	res, err := s.run(ctx, place, "", line, Process{Argv: []string{"/bin/sh", "-c", line}, Timeout: timeout})
 	if err != nil {
 		return tool.Output{}, err
 	}

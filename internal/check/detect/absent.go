@@ -125,11 +125,12 @@ func (b Base) ask(ctx context.Context, c *ecosystem.Checkout, u ecosystem.Unit, 
 
 // run asks a question in the sandbox, about what.
 func (b Base) run(ctx context.Context, line, what string) (res sandbox.Result, err error) {
-	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Line: line, Timeout: maxProbe})
+	cmd := check.Command{Kind: agency.CheckCommand, Line: line, Timeout: maxProbe}
+	spec, err := b.Checker.Spec(ctx, b.Subject, cmd)
 	if err != nil {
 		return res, err
 	}
-	if res, err = b.Checker.Exec(ctx, spec); err != nil {
+	if res, err = b.Checker.Exec(ctx, b.Subject, cmd, spec); err != nil {
 		return res, fmt.Errorf("%s: %w", what, err)
 	}
 	return res, context.Cause(ctx)

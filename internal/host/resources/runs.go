@@ -39,6 +39,7 @@ type Options struct {
 	Git      *git.Program
 	Repo     git.Location // as whoever started the host stood in it
 	StateDir string
+	Slots    string   // folder of the user's slots of what is scarce on the machine (package slots)
 	Agents   string   // folder of the user's own agent files; "": none
 	Hidden   []string // more folders of the program's own, which commands may not see
 	Log      *slog.Logger
@@ -194,7 +195,7 @@ func (r *Runs) equip(ctx context.Context, run *workspace.Run, installed string, 
 		SetupHosts:   b.kept.Config.Sandbox.SetupHosts,
 		Finder:       detect.Finder{},
 		InstallDir:   installed,
-		Landed:       r.landed,
+		Contracts:    r.contracts(b.kept.Config),
 	})
 	return nil
 }

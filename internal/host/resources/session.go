@@ -3,6 +3,8 @@ package resources
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"agency/internal/agency"
@@ -143,7 +145,7 @@ func asMoved(c config.Config, r agency.Run) config.Config {
 func rulesOf(c config.Config, known []agency.Contract, plan agency.ContractID, by agency.RoleID) agency.PlanRules {
 	rules := agency.PlanRules{
 		MaxFiles: c.Contracts.MaxFiles, MaxLines: c.Contracts.MaxLines, Decompose: c.Contracts.AutoDecompose && c.Mode.Team(), RequireCriteria: c.Contracts.RequireAcceptanceCriteria,
-		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{}, Started: roster.Team(known, plan),
+		Resources: slices.Sorted(maps.Keys(c.Resources)), Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{}, Started: roster.Team(known, plan),
 	}
 	for _, r := range roster.Roles() {
 		rules.Holders[r.ID] = r.Holds && r.ID.Tier() == "" && !c.Mode.Team() || c.Mode.Team() && roster.MaySpawn(by, r.ID)

@@ -209,14 +209,14 @@ func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 	if err != nil {
 		return err
 	}
-	trail, p := overseer.NewTrail(kept.Config.Overseer), agency.Progress{}
+	trail, p, scarce := overseer.NewTrail(kept.Config.Overseer), agency.Progress{}, waits{}
 	for after, more := int64(0), true; more; {
 		evs, err := event.Since(q, after, event.Filter{Run: id}, page)
 		if err != nil {
 			return err
 		}
 		for _, ev := range evs {
-			add(doc, &p, ev)
+			add(doc, &p, scarce, ev)
 			trail.Observe(ev)
 			after = ev.ID
 		}
@@ -224,6 +224,7 @@ func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 	}
 	doc.Interventions = orEmpty(trail.Interventions())
 	progressed(doc, &p)
+	scarce.show(doc)
 	landed(doc)
 	asked, err := budget.UnderWay(q, id)
 	for i := range doc.Sessions {
@@ -281,12 +282,49 @@ func progressed(doc *api.InspectDoc, p *agency.Progress) {
 	}
 }
 
-func add(doc *api.InspectDoc, p *agency.Progress, ev agency.Event) {
+// waits are the commands that wait for what is scarce on the machine, by contract.
+type waits map[agency.ContractID]waiting
+
+type waiting struct {
+	by   agency.AgentID // none: the contract's verification
+	what string
+}
+
+// add takes an event in. Whatever else whoever waits does shows that it waits no more.
+func (w waits) add(ev agency.Event, d agency.Detail) {
+	switch d := d.(type) {
+	case *agency.ResourceWaited:
+		w[ev.ContractID] = waiting{ev.AgentID, d.String()}
+	case *agency.ResumedAfterCrash, *agency.RunResumed:
+		clear(w)
+	default:
+		if now, ok := w[ev.ContractID]; ok && now.by == ev.AgentID {
+			delete(w, ev.ContractID)
+		}
+	}
+}
+
+func (w waits) show(doc *api.InspectDoc) {
+	if doc.State != agency.StateRunning {
+		return
+	}
+	for i, c := range doc.Contracts {
+		doc.Contracts[i].WaitsFor = w[c.ID].what
+	}
+	for i, a := range doc.Agents {
+		if now := w[a.Contract]; now.by == a.ID && now.what != "" {
+			doc.Agents[i].Activity = "waits for " + now.what
+		}
+	}
+}
+
+func add(doc *api.InspectDoc, p *agency.Progress, scarce waits, ev agency.Event) {
 	d, err := agency.DecodeDetail(ev)
 	if err != nil { // of a newer version
 		return
 	}
 	p.Add(ev, d)
+	scarce.add(ev, d)
 	switch d := d.(type) {
 	case *agency.Merged:
 		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step, MergeDetails: d.MergeDetails})

@@ -39,7 +39,7 @@ type Briefing struct {
 func (b Briefing) System() (text string, err error) {
 	view := roster.View{
 		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Present: b.Tools.Present(b.Spec),
-		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines, Talent: b.Setup.Talent, Talents: b.Setup.Talents,
+		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines, Resources: b.Setup.Rules.Resources, Talent: b.Setup.Talent, Talents: b.Setup.Talents,
 	}
 	if b.Spec.Post != nil {
 		text, err = b.Setup.Persona.Prompt(view)

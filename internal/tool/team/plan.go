@@ -43,6 +43,7 @@ type draftArgs struct {
 	Priority           int                `json:"priority,omitempty"`
 	Complexity         string             `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
 	Lines              int                `json:"estimated_lines,omitempty"`
+	Resources          []string           `json:"resources,omitempty" jsonschema_description:"Names of what is scarce on the machine that its commands need; leave it out where none are listed."`
 	Talent             string             `json:"talent,omitempty" jsonschema_description:"Name of a specialist whose expertise its engineer has beside the role's; leave it out where none fits."`
 	Dependencies       []string           `json:"dependencies,omitempty" jsonschema_description:"Another name of depends_on."`
 }
@@ -106,7 +107,7 @@ func (a draftArgs) contract() agency.Contract {
 		TestRequirements: a.TestRequirements, QualityThresholds: a.QualityThresholds, Priority: a.Priority,
 		ExecutionMode: agency.ExecutionMode(a.ExecutionMode), EstimatedLines: a.Lines, Talent: a.Talent,
 		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(both(a.DependsOn, a.Dependencies)),
-		Blocks: contractIDs(a.Blocks), StyleGuide: a.StyleGuide,
+		Blocks: contractIDs(a.Blocks), StyleGuide: a.StyleGuide, Resources: a.Resources,
 	}))
 }
 
@@ -244,7 +245,7 @@ func draftShape() tool.Shape {
 	names := []string{
 		"assigned_role", "type", "parent_id", "feature_id", "depends_on", "blocks", "writes", "inputs", "expected_outputs", "relevant_files",
 		"api_definitions", "constraints", "style_guide", "test_requirements", "quality_thresholds", "execution_mode", "priority",
-		"estimated_complexity", "estimated_lines", "talent", "dependencies",
+		"estimated_complexity", "estimated_lines", "resources", "talent", "dependencies",
 	}
 	required := []string{"id", "title", "description", "acceptance_criteria"}
 	return tool.Shape{Names: append(names, required...), Required: append(required, "assigned_role")}

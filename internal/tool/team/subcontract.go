@@ -34,6 +34,7 @@ type amendArgs struct {
 	Priority           *int               `json:"priority,omitempty"`
 	Complexity         *string            `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
 	Lines              *int               `json:"estimated_lines,omitempty"`
+	Resources          []string           `json:"resources,omitempty"`
 	Talent             *string            `json:"talent,omitempty"`
 	Dependencies       []string           `json:"dependencies,omitempty" jsonschema_description:"Another name of depends_on."`
 }
@@ -64,6 +65,7 @@ func (a amendArgs) apply(c agency.Contract) agency.Contract {
 		from []string
 	}{
 		{&c.Writes, a.Writes},
+		{&c.Resources, a.Resources},
 		{&c.RelevantFiles, a.RelevantFiles},
 		{&c.APIDefinitions, a.APIDefinitions},
 		{&c.Constraints, a.Constraints},

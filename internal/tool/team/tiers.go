@@ -52,6 +52,7 @@ type workstreamDoc struct {
 	ParallelGroup      string      `json:"parallel_group"`
 	T2Specialist       string      `json:"t2_specialist,omitempty" jsonschema_description:"Name of the specialist who designs it."`
 	Talent             string      `json:"talent,omitempty" jsonschema_description:"Name of a specialist whose expertise whoever leads or implements it has."`
+	Resources          []string    `json:"resources,omitempty" jsonschema_description:"Names of what is scarce on the machine that its commands need; leave it out where none are listed."`
 	Notes              string      `json:"notes,omitempty" jsonschema_description:"What whoever takes it on has to know: what must be different afterwards, and what must stay."`
 	AcceptanceCriteria []criterion `json:"acceptance_criteria,omitempty"`
 	Writes             []string    `json:"writes,omitempty" jsonschema_description:"Files, globs or file#Symbol that it may change."`
@@ -101,7 +102,7 @@ func (p *tierPlanArgs) UnmarshalJSON(raw []byte) error {
 }
 
 func workstreamFields() (names, required []string) {
-	return []string{"domain", "t2_specialist", "talent", "notes", "acceptance_criteria", "writes", "relevant_files", "constraints"},
+	return []string{"domain", "t2_specialist", "talent", "resources", "notes", "acceptance_criteria", "writes", "relevant_files", "constraints"},
 		[]string{"id", "name", "tier_path", "parallel_group"}
 }
 
@@ -112,7 +113,7 @@ func (w workstreamDoc) contract(size agency.Complexity) agency.Contract {
 	c := agency.Contract{
 		ID: agency.ContractID(w.ID), Title: strings.TrimSpace(w.Name), Description: about, Domain: strings.TrimSpace(w.Domain), Phase: strings.TrimSpace(w.ParallelGroup),
 		Talent: specialist(w.Talent), AcceptanceCriteria: criteria(w.AcceptanceCriteria), Writes: w.Writes, RelevantFiles: w.RelevantFiles, Constraints: w.Constraints,
-		Complexity: size,
+		Complexity: size, Resources: w.Resources,
 	}
 	if about == "" {
 		c.Description = c.Title

@@ -79,6 +79,12 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 	if c.Error != "" {
 		fmt.Fprintf(&b, "  %s\n", st.paint(red, Line(c.Error)))
 	}
+	if c.WaitsFor != "" {
+		fmt.Fprintf(&b, "  %s\n", st.paint(yellow, "waits for "+Line(c.WaitsFor)))
+	}
+	if len(c.Resources) > 0 {
+		fmt.Fprintf(&b, "  needs   %s\n", Line(strings.Join(c.Resources, ", ")))
+	}
 	for _, p := range c.Criteria {
 		line := fmt.Sprintf("  %s  %s", st.paint(proofColor(p.Proof), pad(p.State(), 8)), Line(p.Text))
 		if p.Note != "" {

@@ -48,6 +48,10 @@ func (p *Progress) Add(ev agency.Event) {
 		}
 	case *agency.ToolCalled:
 		p.Doing = Line(d.Tool)
+	case *agency.ResourceWaited:
+		p.Doing = "waits for " + Line(d.String())
+	case *agency.ResourceTaken:
+		p.Doing = ""
 	case *agency.GatePending:
 		p.Gates++
 	case *agency.GateApproved, *agency.GateRejected:

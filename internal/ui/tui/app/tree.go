@@ -278,6 +278,9 @@ func (t *tree) contractLine(st tui.Style, d api.InspectDoc, i, width int) string
 	if title := tui.Line(c.Title); title != "" && title != string(c.ID) {
 		left += "  " + title
 	}
+	if c.WaitsFor != "" {
+		left += "  " + st.Paint(tui.Yellow, "waits for "+tui.Line(c.WaitsFor))
+	}
 	if c.Error != "" {
 		left += "  " + st.Paint(tui.Red, tui.Line(c.Error))
 	}

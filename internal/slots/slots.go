@@ -1,0 +1,177 @@
+// Package slots holds what is scarce on the machine: a resource has so many slots, and
+// whoever runs a command that needs it holds one of them meanwhile. A slot is a file in a
+// folder of the user, held by a lock of the operating system on it: it counts for all
+// processes of the user on this machine, and the end of the process that holds it,
+// however it comes, gives it back without anybody cleaning up.
+//
+// There is no queue: whoever asks first after a slot was given back has it. Who waits
+// asks again and again, and the more often the longer it has waited.
+//
+// It does not know commands: who needs what, and who is told of the waiting, is the
+// caller's business.
+package slots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// Folder is where the slots lie in a user's state folder.
+func Folder(state string) string { return filepath.Join(state, "resources") }
+
+// How far two tries are apart, and after how long whoever waits is told to.
+const (
+	firstPause = 500 * time.Millisecond
+	leastPause = 100 * time.Millisecond
+	patience   = time.Second
+)
+
+// Pool is the resources of a user as one configuration counts them. Another one may
+// count them otherwise: each uses the slots up to its own count. The zero Pool has
+// none. It is safe for concurrent use.
+type Pool struct {
+	dir    string
+	counts map[string]int
+}
+
+// New makes a Pool over a folder, which is made when the first slot is taken; counts is
+// how many slots each resource has.
+func New(dir string, counts map[string]int) *Pool { return &Pool{dir: dir, counts: counts} }
+
+// Busy is what keeps somebody waiting: a resource all of whose slots are held.
+type Busy struct {
+	Resource string
+	Of       int // its slots
+}
+
+// String says it as a part of a sentence: "gpu (1 of 1 in use)".
+func (b Busy) String() string { return fmt.Sprintf("%s (%d of %d in use)", b.Resource, b.Of, b.Of) }
+
+// Held is a slot of each resource that was asked for.
+type Held struct {
+	files []*os.File
+	// Waited is how long it took to get them.
+	Waited time.Duration
+}
+
+// Release gives them back. It may be called again, and on nil.
+func (h *Held) Release() {
+	if h == nil {
+		return
+	}
+	for _, f := range h.files {
+		_ = f.Close() // the lock goes with the file
+	}
+	h.files = nil
+}
+
+// Take takes a slot of each resource, all or none, and waits until they are to be had or
+// the context ends, whose cause is the error then. The same name twice is one slot.
+// Where it waits for longer than a second waits is told so, once; its error ends the
+// waiting.
+func (p *Pool) Take(ctx context.Context, names []string, waits func(Busy) error) (*Held, error) {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	if len(names) == 0 {
+		return &Held{}, nil
+	}
+	began, told := time.Now(), false
+	for pause := firstPause; ; pause = max(pause*3/4, leastPause) {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		held, busy, err := p.try(names)
+		if err != nil {
+			return nil, err
+		}
+		if busy == nil {
+			held.Waited = time.Since(began)
+			return held, nil
+		}
+		if !told && time.Since(began) >= patience {
+			told = true
+			if err := waits(*busy); err != nil {
+				return nil, err
+			}
+		}
+		next := time.NewTimer(pause + rand.N(pause)) // not all at once
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			next.Stop()
+		}
+	}
+}
+
+// try takes all of them, or gives back what it got and says what it could not have. All
+// who ask take in the order of the names.
+func (p *Pool) try(names []string) (h *Held, busy *Busy, err error) {
+	h = &Held{}
+	defer func() {
+		if err != nil || busy != nil {
+			h.Release()
+		}
+	}()
+	for _, name := range names {
+		n, ok := p.counts[name]
+		if !ok {
+			return h, nil, agency.Errorf(agency.KindInvalid, "resource %s: no such one is configured", name).WithMend("set resources.%s in your own configuration: agency config show resources", name)
+		}
+		f, err := p.one(name, n)
+		if err != nil {
+			return h, nil, err
+		}
+		if f == nil {
+			return h, &Busy{name, n}, nil
+		}
+		h.files = append(h.files, f)
+	}
+	return h, nil, nil
+}
+
+// one takes a slot of n; nil: all are held.
+func (p *Pool) one(name string, n int) (*os.File, error) {
+	for i := range n {
+		f, err := take(p.dir, slotName(name, i), true)
+		if err != nil || f != nil {
+			return f, faulty(p.dir, err)
+		}
+	}
+	return nil, nil
+}
+
+func slotName(name string, i int) string { return fmt.Sprintf("%s.%d.lock", name, i) }
+
+// InUse is how many slots of a resource are held now. It takes those that are free for a
+// moment, makes nothing, and waits for nobody.
+func (p *Pool) InUse(name string) (n int, err error) {
+	for i := range p.counts[name] {
+		f, err := take(p.dir, slotName(name, i), false)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return n, faulty(p.dir, err)
+		case f == nil:
+			n++
+		default:
+			_ = f.Close() // only looked at
+		}
+	}
+	return n, nil
+}
+
+func faulty(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return agency.Errorf(agency.KindTransient, "resources: %w", err).
+		WithMend("rm -r %s once nothing runs, and make its parent yours alone: chmod 700 %s", dir, filepath.Dir(dir))
+}
