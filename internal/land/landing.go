@@ -184,10 +184,14 @@ func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outco
 	if refused, err := l.refuseCaseCollision(ctx, before, tree); err != nil || refused.Refused != nil {
 		return nil, refused, err
 	}
-	return &Candidate{
+	cand := &Candidate{
 		Run: l.spec.Run, Contract: l.spec.Contract, Step: l.key, Head: head, Claim: l.spec.Tree, Tree: tree, Structural: structural,
 		Criteria: agency.OnLanding(l.contract),
-	}, Outcome{}, nil
+	}
+	if refused, err := l.refuseReserved(ctx, cand); err != nil || refused.Refused != nil {
+		return nil, refused, err
+	}
+	return cand, Outcome{}, nil
 }
 
 func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (tree agency.OID, structural []string, _ *agency.Conflict, _ error) {

@@ -27,7 +27,7 @@ func rows() []row {
 	}
 	of := func(roles ...agency.RoleID) []agency.RoleID { return roles }
 	overseeing, managing := of(agency.RoleOverseer), of(agency.RoleProjectManager)
-	designing := of(agency.RoleLead, agency.RoleArchitect)
+	designing, squads := of(agency.RoleLead, agency.RoleArchitect), of(agency.RoleSquadLead)
 	builders := of(agency.RoleScaffolder, agency.RoleCleanup, agency.RoleGeneralist, agency.RoleImplementer)
 	authors := append(of(agency.RoleTestEngineer), builders...)
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
@@ -70,6 +70,8 @@ func rows() []row {
 		{"send_message", seeing, false},
 		{"note_decision", slices.Concat(leading, designing, authors), false},
 		{"read_decisions", seeing, false},
+		{"reserve", slices.Concat(squads, designing, authors), false},
+		{"release", slices.Concat(squads, designing, authors), false},
 		{"request_human_input", append(of(agency.RoleGeneralist), leading...), false},
 		{"submit_review", of(agency.RoleReviewer), true},
 		{"signal_complete", append(designing, authors...), true},
@@ -141,7 +143,7 @@ func (p Present) Lacks(tool string) bool {
 		return !p.Backlog
 	case "use_skill":
 		return !p.Skills
-	case "note_decision", "read_decisions":
+	case "note_decision", "read_decisions", "reserve", "release":
 		return !p.Others
 	}
 	return false
