@@ -27,9 +27,6 @@ import (
 // enough that nobody reserves a range, and that a landing compares with all in a moment.
 const MaxNames = 20
 
-// MaxWhy bounds the reason in bytes: others read it in one line.
-const MaxWhy = 500
-
 // kind is the kind of the leases that are names.
 const kind = "name"
 

@@ -7,9 +7,11 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/block"
-	"agency/internal/reservation"
 	"agency/internal/tool"
 )
+
+// maxReason bounds what is said of a name: others read it in one line.
+const maxReason = 512
 
 type reserveArgs struct {
 	Namespace string `json:"namespace,omitempty" jsonschema_description:"What sort of name it is, for who reads it: migration, port. One name is one name in all of them."`
@@ -24,11 +26,8 @@ type releaseArgs struct {
 
 func reserve() tool.Tool {
 	return tool.Define(texts, "reserve", tool.Write, func(ctx context.Context, env *tool.Env, a reserveArgs) (tool.Result, error) {
-		if len(a.Why) > reservation.MaxWhy || len(a.Namespace) > reservation.MaxName {
-			return tool.Refuse(fmt.Sprintf("why is longer than %d bytes, or namespace than %d", reservation.MaxWhy, reservation.MaxName)), nil
-		}
-		if _, err := reservation.Parse(a.Name); err != nil {
-			return tool.Refuse(err.Error()), nil
+		if len(a.Why)+len(a.Namespace) > maxReason {
+			return tool.Refuse("why and namespace are longer than " + tool.Size(maxReason)), nil
 		}
 		r, got, err := env.Names.Reserve(ctx, agency.Reservation{Name: a.Name, Sort: strings.TrimSpace(a.Namespace), Why: strings.TrimSpace(a.Why)})
 		switch {
