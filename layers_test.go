@@ -28,7 +28,7 @@ var rows = [][]string{
 	{"languages", "overseer"},
 	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "textmerge", "acts", "stream"},
 	{"changeset", "checkout", "commandfiles", "mutation", "suite", "verdicts"},
-	{"tool", "verify", "brief", "deps", "decision", "artifact"},
+	{"tool", "verify", "brief", "deps", "decision", "artifact", "reservation"},
 	{"session", "land", "mcp"},
 	{"schedule", "critic", "report"},
 	{"effects"},

@@ -16,7 +16,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/event"
 	"agency/internal/lease"
@@ -119,7 +118,7 @@ func (b *bench) post(ctx context.Context, agents int) (p post, err error) {
 	// As the host opens its store. The plain contender's file lives through all
 	// rounds, so that its log has its full length by itself.
 	p.db, err = store.Open(ctx, store.Options{
-		LongLog: true, Path: filepath.Join(dir, "board.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations()},
+		LongLog: true, Path: filepath.Join(dir, "board.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), state.Migrations()},
 	})
 	if err != nil {
 		return p, err

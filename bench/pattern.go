@@ -13,7 +13,6 @@ import (
 	"agency/bench/peer"
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/contractrun"
@@ -158,7 +157,7 @@ func openCompany(ctx context.Context, dir string, cast agentfile.Cast, model llm
 	var err error
 	k.db, err = store.Open(ctx, store.Options{Path: filepath.Join(dir, "agency.db"), Sets: []store.Set{
 		event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(),
-		lock.Migrations(), record.Migrations(),
+		record.Migrations(),
 	}})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"agency/bench/peer"
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
@@ -92,7 +91,7 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 // open opens the store, the sandbox and the run.
 func (r *rig) open(ctx context.Context) (err error) {
 	r.db, err = store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
-		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations(),
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(),
 		workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(), land.Migrations(),
 	}})
 	if err != nil {

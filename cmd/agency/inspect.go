@@ -19,6 +19,12 @@ type inspectFlags struct {
 	messages, decisions, plan, report, json   bool
 }
 
+// settledDoc is what the agents of a run settled between them.
+type settledDoc struct {
+	Decisions []agency.SharedDecision `json:"decisions"`
+	Names     []agency.Reservation    `json:"names"`
+}
+
 func inspectCommand(a *app) *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
@@ -37,7 +43,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
 	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, how far each has come, dead letters and conflicts")
-	cmd.Flags().BoolVar(&f.decisions, "decisions", false, "what the agents decided together: each key with its value, why and by whom")
+	cmd.Flags().BoolVar(&f.decisions, "decisions", false, "what the agents decided together: each key with its value, why and by whom; and the names that only one contract may take")
 	cmd.Flags().StringVar(&f.thread, "thread", "", "all that was said in the thread of the message `ID`")
 	cmd.Flags().BoolVar(&f.report, "report", false, "what the run came to, measured, in Markdown; with --json as JSON")
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
@@ -79,7 +85,8 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		return err
 	}
 	if f.decisions {
-		return a.show(f.json, append([]agency.SharedDecision{}, doc.Decisions...), func() string { return tui.Decisions(a.style, doc.Decisions) })
+		settled := settledDoc{append([]agency.SharedDecision{}, doc.Decisions...), append([]agency.Reservation{}, doc.Names...)}
+		return a.show(f.json, settled, func() string { return tui.Decisions(a.style, doc.Decisions) + tui.Names(a.style, doc.Names) })
 	}
 	if f.thread != "" {
 		t, err := threadOf(doc, agency.MessageID(f.thread))

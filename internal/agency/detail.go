@@ -130,35 +130,25 @@ type (
 		Namespace string `json:"namespace,omitempty"`
 		Key       string `json:"key,omitempty"`
 	}
-	// LockAcquired says who holds a lease.
-	LockAcquired struct {
-		Name   string `json:"name"`
-		Holder string `json:"holder"`
-		Shared bool   `json:"shared,omitempty"`
+	// NameReserved says which name only one contract may take now, and why it wants it.
+	NameReserved struct {
+		Name  string `json:"name"`
+		Why   string `json:"why,omitempty"`
+		Fence Fence  `json:"fence"`
 	}
-	// LockDenied says who was refused a lease, and because of whom.
-	LockDenied struct {
-		Name   string   `json:"name"`
-		Holder string   `json:"holder"`
-		HeldBy []string `json:"held_by,omitempty"`
-	}
-	// LockReleased says who gave a lease back, or lost it for a reason.
-	LockReleased struct {
+	// NameReleased says which name others may take again: its contract gave it back, or lost
+	// it for a reason.
+	NameReleased struct {
 		Name   string `json:"name"`
-		Holder string `json:"holder"`
 		Reason string `json:"reason,omitempty"`
 	}
-	// TokenGranted says who holds an execution token.
-	TokenGranted struct {
-		Name   string `json:"name"`
-		Holder string `json:"holder"`
-	}
-	// TokenReleased says who gave an execution token back, or lost it for a
-	// reason.
-	TokenReleased struct {
-		Name   string `json:"name"`
-		Holder string `json:"holder"`
-		Reason string `json:"reason,omitempty"`
+	// NameRefused says who was refused a name that another contract holds: a reservation, or,
+	// where it says the place, a change that takes it.
+	NameRefused struct {
+		Name   string     `json:"name"`
+		HeldBy ContractID `json:"held_by"`
+		Place  string     `json:"place,omitempty"`
+		Step   StepKey    `json:"step,omitempty"` // of the landing
 	}
 	// ResourceWaited says that a command of a contract waits for what is scarce on the
 	// machine, all of whose slots are in use.
@@ -427,14 +417,11 @@ func (MessageDelivered) kind() (EventType, Category) { return "message_delivered
 
 func (MessageProcessed) kind() (EventType, Category) { return "message_processed", CategoryMessage }
 func (StateChanged) kind() (EventType, Category)     { return "state_changed", CategoryState }
-func (LockAcquired) kind() (EventType, Category)     { return "lock_acquired", CategoryCoordination }
-func (LockDenied) kind() (EventType, Category)       { return "lock_denied", CategoryCoordination }
-func (LockReleased) kind() (EventType, Category)     { return "lock_released", CategoryCoordination }
+func (NameReserved) kind() (EventType, Category)     { return "name_reserved", CategoryCoordination }
 
-func (TokenGranted) kind() (EventType, Category) { return "token_granted", CategoryCoordination }
+func (NameReleased) kind() (EventType, Category) { return "name_released", CategoryCoordination }
 
-func (TokenReleased) kind() (EventType, Category) { return "token_released", CategoryCoordination }
-
+func (NameRefused) kind() (EventType, Category)    { return NameRefusedType, CategoryCoordination }
 func (ResourceWaited) kind() (EventType, Category) { return "resource_waited", CategoryCoordination }
 
 func (ResourceTaken) kind() (EventType, Category)     { return "resource_taken", CategoryCoordination }
@@ -476,8 +463,8 @@ var details = byType(
 	made[RunStarted], made[PlanSubmitted], made[GatePending], made[GateApproved], made[GateRejected],
 	made[GatePaused], made[GateResumed], made[Spawned], made[Completed], made[Failed], made[Escalated],
 	made[Retried], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
-	made[StateChanged], made[LockAcquired], made[LockDenied], made[LockReleased], made[TokenGranted],
-	made[TokenReleased], made[ResourceWaited], made[ResourceTaken], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
+	made[StateChanged], made[NameReserved], made[NameReleased], made[NameRefused],
+	made[ResourceWaited], made[ResourceTaken], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
 	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[PlanEstimated],
 	made[SessionParked], made[EpochBegun], made[RunWaiting], made[RunPaused], made[RunResumed],
 	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],
@@ -488,6 +475,9 @@ var details = byType(
 
 // ModelRoutedType is the type of the event of a routing decision.
 const ModelRoutedType EventType = "model_routed"
+
+// NameRefusedType is the type of the event of a name that another contract holds.
+const NameRefusedType EventType = "name_refused"
 
 // MergeRequestedType is the type of the event of a merge that a person wants.
 const MergeRequestedType EventType = "merge_requested"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -172,4 +173,36 @@ type KeptDecision struct {
 	// was this already, and that nothing was written.
 	Before *SharedDecision `json:"before,omitempty"`
 	Same   bool            `json:"unchanged,omitempty"`
+}
+
+// Reservation is a name that only one contract of a run may take: a file, a folder, a
+// file#Symbol, or any other, such as a number, a port or a route.
+type Reservation struct {
+	Name     string     `json:"name"`
+	Sort     string     `json:"namespace,omitempty"` // of name, for people: migration, port
+	Why      string     `json:"why,omitempty"`
+	Run      RunID      `json:"run_id"`
+	Contract ContractID `json:"contract_id"`
+	Title    string     `json:"title"` // of the contract
+	By       AgentID    `json:"by"`
+	// Landed is set where the contract is complete: what has the name is in the tree.
+	Landed bool      `json:"landed,omitempty"`
+	Fence  Fence     `json:"fence"`
+	Since  time.Time `json:"since"`
+}
+
+// Holder says in words who has the name.
+func (r Reservation) Holder() string {
+	has := "is reserved by"
+	if r.Landed {
+		has = "is taken by"
+	}
+	who := fmt.Sprintf("%s %s contract %s (%s), %s, since %s", strings.TrimSpace(r.Sort+" "+r.Name), has, r.Contract, r.Title, r.By, r.Since.Format(time.TimeOnly))
+	if r.Landed {
+		who += ", which has landed"
+	}
+	if r.Why != "" {
+		who += ": " + r.Why
+	}
+	return who
 }

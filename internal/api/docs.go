@@ -148,6 +148,7 @@ type InspectDoc struct {
 	Threads       []ThreadDoc             `json:"threads"`   // in the order in which they began
 	Pattern       []PatternDoc            `json:"pattern,omitempty"`
 	Decisions     []agency.SharedDecision `json:"decisions,omitempty"` // that its agents took together, by key
+	Names         []agency.Reservation    `json:"names,omitempty"`     // that only one contract may take, as they were reserved
 	// Artifacts, Joints, Acceptances and Amendments are of tiered runs.
 	Artifacts   []agency.Artifact      `json:"artifacts,omitempty"`
 	Joints      []JointDoc             `json:"joint_verdicts,omitempty"` // in their order

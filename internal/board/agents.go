@@ -18,7 +18,7 @@ type AgentStatus string
 const (
 	AgentInitializing AgentStatus = "initializing"
 	AgentActive       AgentStatus = "active"
-	AgentWaiting      AgentStatus = "waiting" // for a message, a token, a person; needs no heartbeat
+	AgentWaiting      AgentStatus = "waiting" // for a message or a person; needs no heartbeat
 	AgentBlocked      AgentStatus = "blocked" // cannot go on by itself; needs no heartbeat
 	AgentCompleted    AgentStatus = "completed"
 	AgentFailed       AgentStatus = "failed"
@@ -135,7 +135,7 @@ func Heartbeat(tx *store.Tx, run agency.RunID, id agency.AgentID) error {
 	return heardOf(tx, run, id, res, err)
 }
 
-// heardOf tells that an agent was heard of, if a statement has found it alive.
+// heardOf refuses an agent that a statement has not found alive.
 func heardOf(tx *store.Tx, run agency.RunID, id agency.AgentID, res sql.Result, err error) error {
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func heardOf(tx *store.Tx, run agency.RunID, id agency.AgentID, res sql.Result, 
 	if n, _ := res.RowsAffected(); n == 0 {
 		return absent(tx, run, id)
 	}
-	return store.Tell(tx, Alive(), Member{run, id})
+	return nil
 }
 
 // MustLive refuses an agent that never joined or has ended: nobody would release

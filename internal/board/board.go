@@ -1,7 +1,6 @@
 // Package board is what the agents of a run share: their mail, who of them is
 // at work, which files they change and what they disagree on. board/state is
-// their shared state, board/lock their locks and execution tokens; parts.go is
-// what this package tells them of.
+// their shared state; parts.go is what this package tells it of.
 //
 // The database is the record of all of it; memory only wakes those who wait.
 // Each operation is a function of a transaction (store.Tx), so that a caller
@@ -54,7 +53,7 @@ type Options struct {
 	// own transaction, so that whoever waits for it is woken by the same commit.
 	// It sees replies that are sent by this Board.
 	Answered func(tx *store.Tx, reply agency.Message) error
-	// Timed is what Maintain ends beside mail: that of board/state and board/lock.
+	// Timed is what Maintain ends beside mail: that of board/state.
 	Timed []Timed
 }
 

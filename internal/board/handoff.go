@@ -21,11 +21,11 @@ func Handoff(tx *store.Tx, n int, p agency.HandoffPackage) error {
 		return err
 	}
 	for i, file := range p.FilesModified {
-		at, err := ParsePath(file)
+		at, err := cleanPath(file)
 		if err != nil {
 			return err
 		}
-		p.FilesModified[i] = at.Shown
+		p.FilesModified[i] = at
 	}
 	payload, err := json.Marshal(p)
 	if err != nil {

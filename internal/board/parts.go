@@ -26,9 +26,6 @@ type Departure struct {
 // Left tells that an agent has ended.
 func Left() store.Topic[Departure] { return store.Topic[Departure]{Name: "board.left"} }
 
-// Alive tells that an agent was heard of.
-func Alive() store.Topic[Member] { return store.Topic[Member]{Name: "board.alive"} }
-
 // HandedOver tells that a package is in the inbox of a contract's next agent.
 // Its id is that of the message.
 func HandedOver() store.Topic[Package] { return store.Topic[Package]{Name: "board.handoff"} }

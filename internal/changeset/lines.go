@@ -19,6 +19,8 @@ type Lines struct {
 	// CutAt are the lines behind which old ones are gone, by file.
 	CutAt map[string][]int
 
+	each func(Line) // nil: nobody reads what the lines say
+
 	// Where the reading of a unified diff is.
 	file     string // of the new side; empty where it is gone
 	at       int    // line of the new side
@@ -40,6 +42,31 @@ func LinesBetween(ctx context.Context, d git.Dir, from, to agency.OID) (*Lines, 
 	return c, err
 }
 
+// Line is a line that a change adds, at a place of the new side, or one that it takes away.
+type Line struct {
+	Added bool
+	File  string // of the new side; empty where the file is gone
+	At    int    // from 1, of one that is added
+	Text  []byte // its first 64 KiB; valid until the next
+}
+
+// EachLine reads the lines that differ between two trees, with what they say. Files that git
+// takes for binary have none.
+func EachLine(ctx context.Context, d git.Dir, from, to agency.OID, each func(Line)) error {
+	c := newLines()
+	c.each = each
+	w := &lineWriter{each: c.line}
+	err := d.Diff().PatchTo(ctx, from, to, git.PatchOptions{Context: 1}, w)
+	w.end()
+	return err
+}
+
+func (c *Lines) tell(added bool, line []byte) {
+	if c.each != nil {
+		c.each(Line{added, c.file, c.at, line[1:]})
+	}
+}
+
 func newLines() *Lines {
 	return &Lines{Added: map[string][]check.Lines{}, CutAt: map[string][]int{}}
 }
@@ -54,9 +81,11 @@ func (c *Lines) line(line []byte) {
 		c.old, c.at, c.new = hunk(text)
 	case head, text == "", text[0] == '\\':
 	case text[0] == '+':
+		c.tell(true, line)
 		add(c.Added, c.file, c.at)
 		c.at, c.new = c.at+1, c.new-1
 	case text[0] == '-':
+		c.tell(false, line)
 		c.old--
 		if cuts := c.CutAt[c.file]; len(cuts) == 0 || cuts[len(cuts)-1] != c.at-1 {
 			c.CutAt[c.file] = append(cuts, c.at-1)

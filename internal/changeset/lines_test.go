@@ -1,6 +1,7 @@
 package changeset
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +14,18 @@ func TestAddedLines(t *testing.T) {
 		"diff --git a/gone b/gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
 	want := map[string][]check.Lines{"a.go": {{From: 2, To: 3}, {From: 11, To: 11}}}
 	if diff := cmp.Diff(want, addedBy(patch)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLinesAreTold(t *testing.T) {
+	var got []string
+	c := newLines()
+	c.each = func(l Line) { got = append(got, fmt.Sprintf("%v %s:%d %s", l.Added, l.File, l.At, l.Text)) }
+	w := &lineWriter{each: c.line}
+	_, _ = w.Write([]byte("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-two\n+++ 2\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"))
+	w.end()
+	if diff := cmp.Diff([]string{"false a:2 two", "true a:2 ++ 2", "false :0 x"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -80,6 +80,24 @@ func (e *Engine) Functions(ctx context.Context, path string, src []byte) (fns []
 	return fns, broken, nil
 }
 
+// Definition is a function, a type, a constant or a variable that a file defines outside of
+// functions, by its name within the file as of a Function. A field is part of its type.
+type Definition struct {
+	Name string
+	Span
+}
+
+// Definitions lists what a file defines, and says whether its syntax is broken: then some
+// may be missing.
+func (e *Engine) Definitions(ctx context.Context, path string, src []byte) (all []Definition, broken bool, err error) {
+	f, err := e.read(ctx, path, src)
+	if err != nil {
+		return nil, false, err
+	}
+	all, broken = f.definitions()
+	return all, broken, nil
+}
+
 // Span is a part of a source: bytes from Start to before End.
 type Span struct{ Start, End int }
 

@@ -369,3 +369,32 @@ func FuzzSwitch(f *testing.F) {
 		}
 	})
 }
+
+func TestDefinitions(t *testing.T) {
+	e := New(Options{})
+	t.Cleanup(func() { _ = e.Close() })
+	for name, tt := range map[string]struct{ path, src, want string }{
+		"go":     {"a.go", "package a\nimport \"x\"\nfunc (s *Stack[T]) Push(v T) { var in int }\nfunc f()\ntype T struct{ a int }\nconst (\n\tA, B = 1, 2\n)\nvar h = func() {}\n", "Stack.Push f T A B h"},
+		"python": {"a.py", "X = 1\nclass C:\n    y = 2\n    @p\n    def m(self, d=3):\n        z = 4\n        def inner(): pass\nf(k=1)\n", "X C C.y C.m"},
+		"script": {"a.js", "import {q} from 'q'\nconst a = x => { const b = 1 }\nclass C { m() { let l } }\nfunction f() { return g() }\n", "a C C.m f"},
+		"typed":  {"a.ts", "interface I { s(): void }\ntype T = string\nenum E { A }\nexport const k: T = 'x'\n", "I I.s T E k"},
+		"rust":   {"a.rs", "mod m { pub struct S { f: u8 } }\nimpl S { fn new() -> S { let l = 1; fn inner() {} } }\nconst C: u8 = 1;\nmacro_rules! mac { () => {} }\n", "m m.S m.S.f S.new C mac"},
+		"java":   {"A.java", "class A { int f; A() {} void m(int p) { int l; m(1); } }\nrecord R(int x) { int y() { return x; } }\n", "A A.f A.A A.m R R.y"},
+		"broken": {"a.go", "package a\nfunc g() {}\nfunc f() { 1x }\n", "g broken"},
+	} {
+		all, broken, err := e.Definitions(t.Context(), tt.path, []byte(tt.src))
+		var got []string
+		for _, d := range all {
+			got = append(got, d.Name)
+		}
+		if broken {
+			got = append(got, "broken")
+		}
+		if s := strings.Join(got, " "); err != nil || s != tt.want {
+			t.Errorf("%s: %q, %v; want %q", name, s, err, tt.want)
+		}
+	}
+	if _, _, err := e.Definitions(t.Context(), "a.txt", nil); !errors.Is(err, ErrLanguage) {
+		t.Error(err)
+	}
+}

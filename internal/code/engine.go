@@ -90,6 +90,7 @@ func (e *Engine) Close() error {
 // file is a source that was parsed.
 type file interface {
 	functions() (fns []Function, broken bool)
+	definitions() (all []Definition, broken bool)
 	switched(cuts []SwitchedFunction, n switchNames) (Switched, error)
 	testSpans() (all, top []Span) // top: those that are items of the file itself
 	tokens(from, to int) []lexeme // those that begin there, in order

@@ -122,6 +122,38 @@ func (f *goFile) function(d *ast.FuncDecl) Function {
 	return out
 }
 
+// definitions are the functions, types, constants and variables of the file.
+func (f *goFile) definitions() (out []Definition, broken bool) {
+	if f.file == nil || f.pos == nil {
+		return nil, true
+	}
+	add := func(name string, n ast.Node) {
+		out = append(out, Definition{name, Span{f.at(n.Pos()), min(f.at(n.End()), len(f.src))}})
+	}
+	for _, d := range f.file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil && len(d.Recv.List) > 0 {
+				name = receiver(d.Recv.List[0].Type) + "." + name
+			}
+			add(name, d)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					add(spec.Name.Name, spec)
+				case *ast.ValueSpec:
+					for _, name := range spec.Names {
+						add(name.Name, spec)
+					}
+				}
+			}
+		}
+	}
+	return out, f.broken
+}
+
 func receiver(e ast.Expr) string {
 	for {
 		switch x := e.(type) {

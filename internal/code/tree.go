@@ -70,6 +70,57 @@ func (f *treeFile) functions() (fns []Function, broken bool) {
 	return fns, f.root().broken()
 }
 
+// definitions are what the file names: whatever the grammar gives a name and calls a
+// definition, and in Python what is assigned to a name, in no function.
+func (f *treeFile) definitions() (out []Definition, broken bool) {
+	for n := range f.tree.root().All() {
+		name := defined(n)
+		if name == "" || local(n) {
+			continue
+		}
+		at := n
+		if p := n.Parent(); p.Is("decorated_definition") {
+			at = p
+		}
+		out = append(out, Definition{pathTo(n, name, scopeName), Span{at.Start(), at.End()}})
+	}
+	return out, f.tree.root().broken()
+}
+
+// defined is the name that a node gives to what it is.
+func defined(n Node) string {
+	if n.Is("assignment") {
+		if left := n.Field("left"); left.Is("identifier") {
+			return left.Text()
+		}
+		return ""
+	}
+	for _, end := range []string{"_definition", "_declaration", "_item", "_declarator", "_signature", "_variant", "_constant"} {
+		if strings.HasSuffix(n.Kind(), end) {
+			return n.Field("name").Text()
+		}
+	}
+	return ""
+}
+
+// scopeName is what a node adds to the name of a definition in it.
+func scopeName(n Node) string {
+	if n.Is("impl_item") {
+		return rustName(n)
+	}
+	return defined(n)
+}
+
+// local tells whether a node stands in a function: nobody else can name what it defines.
+func local(n Node) bool {
+	for p := range n.Around() {
+		if p.Field("parameters").OK() && !p.Is("record_declaration") || p.Field("parameter").OK() {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *treeFile) testSpans() (all, top []Span) {
 	if f.dialect.tests == nil {
 		return nil, nil

@@ -7,7 +7,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/budget/allowance"
@@ -51,7 +50,7 @@ import (
 func Migrations() []store.Set {
 	return []store.Set{
 		event.Migrations(), lease.Migrations(), local.Migrations(), outbox.Migrations(), registry.Migrations(), budget.Migrations(),
-		board.Migrations(), state.Migrations(), lock.Migrations(),
+		board.Migrations(), state.Migrations(),
 		announce.Migrations(), workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(), land.Migrations(),
 	}
 }
@@ -114,7 +113,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		o.Log.Error("limits across runs", "error", err)
 	}
 	p.board, err = board.Open(ctx, db, board.Options{
-		MaySend: roster.MaySend, Role: isRole, Timed: []board.Timed{state.Timed(), lock.Timed()}, Answered: answered,
+		MaySend: roster.MaySend, Role: isRole, Timed: []board.Timed{state.Timed()}, Answered: answered,
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -161,7 +160,7 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	}
 	flow.Bind(reg, session.Activity, session.Do(work))
 	checks := &resources.LandingChecks{Runs: runs, Verify: verifier}
-	lands := land.Options{DB: db, Runs: runs.Workspaces(), Verifier: checks, Took: checks.Took, BatchAbove: runs.BatchAbove, Fence: fence}
+	lands := land.Options{DB: db, Runs: runs.Workspaces(), Verifier: checks, Took: checks.Took, BatchAbove: runs.BatchAbove, Fence: fence, Syntax: p.syntax}
 	p.merges = land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), p.merges)
 	acts.Bind(reg)

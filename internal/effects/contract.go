@@ -11,6 +11,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/registry"
+	"agency/internal/reservation"
 	"agency/internal/roster"
 	"agency/internal/session/record"
 	"agency/internal/store"
@@ -117,7 +118,7 @@ func (s *Activities) advance(ctx context.Context, key agency.StepKey, in Step) (
 		if c, err = registry.Advance(tx, in.Run, in.Contract, key, in.Fact.Fact); err != nil || !c.Status.Final() {
 			return err
 		}
-		return errors.Join(endAgents(tx, c), board.EndEdits(tx, in.Run, c.ID), keepOutcome(tx, c, routing))
+		return errors.Join(endAgents(tx, c), board.EndEdits(tx, in.Run, c.ID), reservation.Ended(tx, c), keepOutcome(tx, c, routing))
 	})
 	if err == nil && c.Status.Final() && c.Post == nil { // an agent of a composition lands nothing
 		err = s.settleEnded(ctx, c)

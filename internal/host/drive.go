@@ -17,6 +17,7 @@ import (
 	"agency/internal/flow/outbox"
 	"agency/internal/mode"
 	"agency/internal/registry"
+	"agency/internal/reservation"
 	"agency/internal/store"
 )
 
@@ -294,7 +295,11 @@ func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, reason strin
 			continue
 		}
 		step := agency.StepKey(string(c.ID) + "/" + string(state))
-		if _, err := registry.Advance(tx, id, c.ID, step, close); err != nil {
+		ended, err := registry.Advance(tx, id, c.ID, step, close)
+		if err == nil {
+			err = reservation.Ended(tx, ended)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/config"
@@ -16,6 +15,7 @@ import (
 	"agency/internal/flow"
 	"agency/internal/flow/outbox"
 	"agency/internal/registry"
+	"agency/internal/reservation"
 	"agency/internal/store"
 )
 
@@ -112,7 +112,7 @@ func (m *maintenance) dropMail(ctx context.Context) (next time.Duration, err err
 	for _, id := range over {
 		if err == nil {
 			err = m.rec.write(ctx, func(tx *store.Tx) error {
-				return errors.Join(board.Prune(tx, id), state.Prune(tx, id), lock.Prune(tx, id))
+				return errors.Join(board.Prune(tx, id), state.Prune(tx, id))
 			})
 		}
 	}
@@ -123,8 +123,7 @@ func (m *maintenance) dropMail(ctx context.Context) (next time.Duration, err err
 func prunable(q store.Querier) ([]agency.RunID, error) {
 	mail, err := board.Prunable(q)
 	keys, err2 := state.Prunable(q)
-	tokens, err3 := lock.Prunable(q)
-	return slices.Concat(mail, keys, tokens), errors.Join(err, err2, err3)
+	return slices.Concat(mail, keys), errors.Join(err, err2)
 }
 
 // keptFor is how long a run's mail is kept after its end; that of a run whose
@@ -173,7 +172,7 @@ func (m *maintenance) forget(ctx context.Context, id agency.RunID) error {
 		return err
 	}
 	return m.rec.write(ctx, func(tx *store.Tx) error {
-		for _, forget := range []func(*store.Tx, agency.RunID) error{m.cleaner.Forget, m.tells.Forget, outbox.DeleteRun, board.Forget, state.Forget, lock.Forget, budget.Forget, registry.DeleteRun, event.DeleteRun} {
+		for _, forget := range []func(*store.Tx, agency.RunID) error{m.cleaner.Forget, m.tells.Forget, outbox.DeleteRun, board.Forget, state.Forget, reservation.Forget, budget.Forget, registry.DeleteRun, event.DeleteRun} {
 			if err := forget(tx, id); err != nil {
 				return err
 			}

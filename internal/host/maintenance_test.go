@@ -10,7 +10,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/config"
@@ -37,7 +36,7 @@ func newKeeper(t *testing.T) *keeper {
 	k := &keeper{T: t, wall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), set: make(chan time.Duration, 16)}
 	db := storetest.Open(t, store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
-		Sets: []store.Set{event.Migrations(), lease.Migrations(), registry.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations(), budget.Migrations(), local.Migrations(), outbox.Migrations()},
+		Sets: []store.Set{event.Migrations(), lease.Migrations(), registry.Migrations(), board.Migrations(), state.Migrations(), budget.Migrations(), local.Migrations(), outbox.Migrations()},
 		Now:  func() time.Time { return k.wall }, Mono: func() time.Duration { return k.mono },
 	})
 	k.Host = New(Options{DB: db, Engine: local.New(local.Options{DB: db}), Live: NewLive(), Clock: Clock{Now: func() time.Time { return k.wall }, After: func(d time.Duration, f func()) func() bool {

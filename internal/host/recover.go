@@ -7,14 +7,13 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/budget"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
 
 // recover puts in order what an earlier host left: what its lost requests may
-// have cost is charged, the board's queues, locks and tokens stand as they did,
+// have cost is charged, the board's queues stand as they did,
 // runs that it worked on are interrupted, gates whose deadline passed meanwhile
 // are announced, and leftovers on disk are cleared. No run is taken up.
 func (h *Host) recover(ctx context.Context) error {
@@ -47,10 +46,8 @@ func recoverRun(tx *store.Tx, run agency.Run, now time.Time) error {
 	if _, err := budget.ChargeLost(tx, run.ID); err != nil {
 		return err
 	}
-	for _, part := range []func(*store.Tx, agency.RunID) error{board.Recover, lock.Recover} {
-		if err := part(tx, run.ID); err != nil {
-			return err
-		}
+	if err := board.Recover(tx, run.ID); err != nil {
+		return err
 	}
 	c, err := ReadRunConfig(tx, run.ID)
 	if err != nil {

@@ -233,18 +233,7 @@ func (s *step) mergeDetails(batch int, checked agency.OID) agency.MergeDetails {
 func moveAll(ctx context.Context, head agency.OID, steps []*step) (moved bool, err error) {
 	l, tip := steps[0], steps[len(steps)-1]
 	l.o.reached("land.intent.before")
-	if err := l.o.write(ctx, func(tx *store.Tx) error {
-		old := head
-		for _, s := range steps {
-			in := s.intent()
-			in.Old, in.MergeDetails = old, s.mergeDetails(len(steps), tip.cand.Tree)
-			if err := putIntent(tx, in); err != nil {
-				return err
-			}
-			old = s.commit
-		}
-		return nil
-	}); err != nil {
+	if begun, err := beginAll(ctx, head, steps); err != nil || !begun {
 		return false, err
 	}
 	l.o.reached("land.intent.after")
@@ -268,6 +257,42 @@ func moveAll(ctx context.Context, head agency.OID, steps []*step) (moved bool, e
 	}
 	l.o.reached("land.done")
 	return true, nil
+}
+
+// beginAll writes the intents, in the transaction that reads once more which names others
+// hold: who reserves one before it is asked about the change, who comes after it finds
+// the landing begun. It is false where a name is taken that was reserved meanwhile; then the
+// landing starts over, and says so.
+func beginAll(ctx context.Context, head agency.OID, steps []*step) (begun bool, err error) {
+	l, tip := steps[0], steps[len(steps)-1]
+	for {
+		fresh := make([][]agency.Reservation, len(steps))
+		if err := l.o.write(ctx, func(tx *store.Tx) error {
+			if begun, err = compared(tx, steps, fresh); err != nil || !begun {
+				return err
+			}
+			old := head
+			for _, s := range steps {
+				in := s.intent()
+				in.Old, in.MergeDetails = old, s.mergeDetails(len(steps), tip.cand.Tree)
+				if err := putIntent(tx, in); err != nil {
+					return err
+				}
+				old = s.commit
+			}
+			return nil
+		}); err != nil || begun {
+			return begun, err
+		}
+		old := head
+		for i, s := range steps {
+			taken, err := s.takes(ctx, &s.cand, old, fresh[i])
+			if err != nil || len(taken) > 0 {
+				return false, err
+			}
+			old = s.commit
+		}
+	}
 }
 
 func (s *step) intent() intent {

@@ -99,7 +99,7 @@ func someOf(points ...string) (out []string) {
 }
 
 func TestLandingSurvivesAKillAtEachPoint(t *testing.T) {
-	for _, point := range someOf("land.begin", "land.intent.before", "land.intent.after", "land.objects", "land.ref", "land.done") {
+	for _, point := range someOf("land.begin", "land.names", "land.intent.before", "land.intent.after", "land.objects", "land.ref", "land.done") {
 		t.Run(point, func(t *testing.T) {
 			w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
 			spec := w.claim("main", w.run().Base(), "a.txt", "A\n")

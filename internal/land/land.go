@@ -95,6 +95,7 @@ const (
 	CauseCaseCollision Cause = "case_clash" // two paths that differ only in case
 	CauseNestedGit     Cause = "nested_git" // a gitlink that the base does not have
 	CauseFiltered      Cause = "filtered"   // a path that the base hands to a filter such as LFS
+	CauseReserved      Cause = "reserved"   // a name that another contract of the run holds
 	CauseConflict      Cause = "conflict"   // target and run changed the same lines
 	CauseUnrelated     Cause = "unrelated"  // the target was rewritten from its first commit on: it shares none with the run
 	CauseOverlap       Cause = "overlap"    // local edits of the user are in the way
@@ -107,7 +108,7 @@ const (
 	CauseOwner         Cause = "owner"      // the repository belongs to another user than this process
 )
 
-// Refusal is a closed reason with the paths it is about.
+// Refusal is a closed reason with the paths, or the names, that it is about.
 type Refusal struct {
 	Cause Cause    `json:"cause"`
 	Paths []string `json:"paths,omitempty"`
@@ -173,6 +174,7 @@ type Candidate struct {
 	Structural []string
 	// Criteria of the contracts that land have to hold on the merged tree as well.
 	Criteria []agency.Criterion
+	compared map[agency.Fence]bool // the reserved names that the change was compared with
 }
 
 // Verifier runs the whole suite on a merged tree before it becomes the head of

@@ -13,7 +13,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	boardlock "agency/internal/board/lock"
 	boardstate "agency/internal/board/state"
 	"agency/internal/event"
 	"agency/internal/git"
@@ -84,7 +83,7 @@ func openWorld(ctx context.Context, state string) (*world, error) {
 	w := &world{state: state}
 	o := store.Options{
 		Path: filepath.Join(state, "agency.db"),
-		Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), boardstate.Migrations(), boardlock.Migrations(), registry.Migrations(), workspace.Migrations(), land.Migrations()},
+		Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), boardstate.Migrations(), registry.Migrations(), workspace.Migrations(), land.Migrations()},
 	}
 	if err := storetest.Prepare(o); err != nil {
 		return nil, err

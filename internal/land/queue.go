@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/code"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/git"
@@ -27,6 +28,7 @@ type Options struct {
 	Runs     Runs
 	Verifier Verifier     // of the Queue
 	Fence    agency.Fence // of the host; a write by a superseded host is refused
+	Syntax   *code.Engine // tells what a change defines; nil: by the words of its lines
 	// Took is how long a run's checks took last, by its own receipts; zero where
 	// that is not known. From what BatchAbove says on, landings that wait for each
 	// other are verified as one tree. Took nil: never. BatchAbove nil or zero: a minute.

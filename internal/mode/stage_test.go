@@ -12,7 +12,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
@@ -415,7 +414,7 @@ func newStage(t *testing.T) *stage {
 	db := storetest.Open(t, store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
 		Sets: []store.Set{
-			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations(),
+			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(),
 			check.Migrations(), verdicts.Migrations(), land.Migrations(), sessions.Migrations(),
 		},
 	})

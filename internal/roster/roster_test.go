@@ -22,8 +22,8 @@ func TestGeneralist(t *testing.T) {
 	}
 	want := []string{
 		"create_checkpoint", "delete_file", "edit_file", "get_coverage_report", "get_feature_status", "get_git_diff", "get_git_log", "list_directory",
-		"list_uncovered_lines", "note_decision", "read_decisions", "read_file",
-		"request_clarification", "request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
+		"list_uncovered_lines", "note_decision", "read_decisions", "read_file", "release",
+		"request_clarification", "request_human_input", "reserve", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
 		"run_tests_with_coverage", "run_type_check",
 		"search_files", "send_message", "signal_blocked", "signal_complete", "use_skill", "write_file",
 	}

@@ -26,14 +26,14 @@ func rows() []row {
 		}
 	}
 	of := func(roles ...agency.RoleID) []agency.RoleID { return roles }
-	overseeing, managing := of(agency.RoleOverseer), of(agency.RoleProjectManager)
-	designing := of(agency.RoleLead, agency.RoleArchitect)
+	managing := of(agency.RoleProjectManager)
+	designing, squads := of(agency.RoleLead, agency.RoleArchitect), of(agency.RoleSquadLead)
 	builders := of(agency.RoleScaffolder, agency.RoleCleanup, agency.RoleGeneralist, agency.RoleImplementer)
 	authors := append(of(agency.RoleTestEngineer), builders...)
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
 	testing := of(agency.RoleTestEngineer, agency.RoleGeneralist, agency.RoleVerifier)
 	covering := append(of(agency.RoleReviewer), testing...)
-	return append(tierRows(designing), []row{
+	return append(slices.Concat(overseerRows(), tierRows(designing)), []row{
 		{"read_file", seeing, false},
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
@@ -70,10 +70,19 @@ func rows() []row {
 		{"send_message", seeing, false},
 		{"note_decision", slices.Concat(leading, designing, authors), false},
 		{"read_decisions", seeing, false},
+		{"reserve", slices.Concat(squads, designing, authors), false},
+		{"release", slices.Concat(squads, designing, authors), false},
 		{"request_human_input", append(of(agency.RoleGeneralist), leading...), false},
 		{"submit_review", of(agency.RoleReviewer), true},
 		{"signal_complete", append(designing, authors...), true},
 		{"signal_blocked", seeing, true},
+	}...)
+}
+
+// overseerRows are the lines of what the overseer alone is offered.
+func overseerRows() []row {
+	overseeing := []agency.RoleID{agency.RoleOverseer}
+	return []row{
 		{"get_agent_status", overseeing, false},
 		{"get_agent_history", overseeing, false},
 		{"get_token_usage", overseeing, false},
@@ -83,7 +92,7 @@ func rows() []row {
 		{"send_nudge", overseeing, false},
 		{"halt_agent", overseeing, false},
 		{"escalate_to_human", overseeing, false},
-	}...)
+	}
 }
 
 // tierRows are the lines of what only tiered runs have.
@@ -141,7 +150,7 @@ func (p Present) Lacks(tool string) bool {
 		return !p.Backlog
 	case "use_skill":
 		return !p.Skills
-	case "note_decision", "read_decisions":
+	case "note_decision", "read_decisions", "reserve", "release":
 		return !p.Others
 	}
 	return false

@@ -12,6 +12,7 @@ import (
 	"agency/internal/decision"
 	"agency/internal/event"
 	"agency/internal/registry"
+	"agency/internal/reservation"
 	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/text"
@@ -32,6 +33,7 @@ func (t *Effects) Env(idx int) *tool.Env {
 		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
 		Mail:        letters{t.Mail, t.N, idx},
 		Decisions:   decisions{t.Member, t.N, idx},
+		Names:       reservations{t.Member},
 		Artifacts:   artifacts{decisions{t.Member, t.N, idx}},
 		Redact:      t.DB.Redact,
 		Records:     t.Member,
@@ -227,6 +229,28 @@ func (d decisions) List(ctx context.Context, begins string) (out []agency.Shared
 		return err
 	})
 	return out, err
+}
+
+// reservations are the names of the session's run, as a call of a tool takes them for its contract.
+type reservations struct{ *Member }
+
+// Reserve gives the session's contract a name, the same one when the call runs again.
+func (n reservations) Reserve(ctx context.Context, want agency.Reservation) (now agency.Reservation, got bool, err error) {
+	want.Run, want.Contract, want.By = n.Spec.Run, n.Spec.Contract, n.Spec.Agent
+	err = n.Write(ctx, func(tx *store.Tx) (err error) {
+		now, got, err = reservation.Reserve(tx, want)
+		return err
+	})
+	return now, got, err
+}
+
+// Release gives a name of the session's contract back.
+func (n reservations) Release(ctx context.Context, name string) (given bool, err error) {
+	err = n.Write(ctx, func(tx *store.Tx) (err error) {
+		given, err = reservation.Release(tx, n.Spec.Run, n.Spec.Contract, name)
+		return err
+	})
+	return given, err
 }
 
 // artifacts are those of the session's run, as a call of a tool writes and reads them.

@@ -19,6 +19,7 @@ type Env struct {
 	Checkpoints Checkpoints
 	Mail        Mail
 	Decisions   Decisions
+	Names       Names
 	Artifacts   Artifacts
 	Records     Records
 	Team        Team
@@ -50,6 +51,15 @@ type Decisions interface {
 	// List are those whose keys begin with a text, by key: of the run, and those that are
 	// kept for its repository where the run has not decided otherwise.
 	List(ctx context.Context, begins string) ([]agency.SharedDecision, error)
+}
+
+// Names are those of a run that only one of its contracts may take.
+type Names interface {
+	// Reserve gives the agent's contract a name. Where got is false another contract has it,
+	// and the reservation is that one's.
+	Reserve(ctx context.Context, r agency.Reservation) (now agency.Reservation, got bool, err error)
+	// Release gives one back; given is false where nobody had it. KindDenied: another has it.
+	Release(ctx context.Context, name string) (given bool, err error)
 }
 
 // Artifacts are what the tiers of a run hand to each other in words.

@@ -6,14 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/board/boardtest"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/event"
 	"agency/internal/lease"
@@ -54,7 +52,7 @@ type bug struct {
 func sqlite(bug bug) boardtest.Factory {
 	return func(ctx context.Context, dir string, clock *boardtest.Clock, run agency.RunID) (boardtest.Backend, error) {
 		o := store.Options{
-			Path: filepath.Join(dir, "board.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations()},
+			Path: filepath.Join(dir, "board.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), state.Migrations()},
 			Now: clock.Now, Mono: clock.Mono,
 		}
 		if bug.options != nil {
@@ -69,7 +67,7 @@ func sqlite(bug bug) boardtest.Factory {
 		}
 		epoch, err := db.RaiseEpoch(ctx)
 		if err == nil && !bug.forgets {
-			err = db.Write(ctx, func(tx *store.Tx) error { return errors.Join(board.Recover(tx, run), lock.Recover(tx, run)) })
+			err = db.Write(ctx, func(tx *store.Tx) error { return board.Recover(tx, run) })
 		}
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
@@ -126,7 +124,6 @@ func (b *backend) Do(ctx context.Context, run agency.RunID, op boardtest.Op) (re
 func (b *backend) apply(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Result, error) {
 	do := map[string]func(*store.Tx, agency.RunID, boardtest.Op) (boardtest.Result, error){
 		"put": b.state, "swap": b.state, "delete": b.state, "get": b.state,
-		"lock": b.lock, "locks": b.lock, "ask": b.token, "token": b.token,
 		"send": b.mail, "write": b.mail, "claim": b.mail, "mail": b.mail,
 	}[op.Do]
 	if instead := b.bug.instead[op.Do]; instead != nil {
@@ -147,10 +144,6 @@ func (b *backend) apply(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardt
 
 func key(run agency.RunID, op boardtest.Op) state.Key {
 	return state.Key{Namespace: state.OfRun, Run: run, Name: op.At}
-}
-
-func token(run agency.RunID, op boardtest.Op) lock.TokenKey {
-	return lock.TokenKey{Run: run, Type: lock.TokenReview, Scope: op.At}
 }
 
 func (b *backend) who(run agency.RunID, op boardtest.Op) board.Recipient {
@@ -176,7 +169,7 @@ func (b *backend) plain(tx *store.Tx, run agency.RunID, op boardtest.Op) (string
 		}
 		return strings.Join(out, " "), err
 	case "tidy":
-		for _, tidy := range []func(*store.Tx, int) (int, error){board.Sweep, state.Timed().Expire, lock.Timed().Expire} {
+		for _, tidy := range []func(*store.Tx, int) (int, error){board.Sweep, state.Timed().Expire} {
 			if _, err := tidy(tx, 1000); err != nil {
 				return "", err
 			}
@@ -185,16 +178,6 @@ func (b *backend) plain(tx *store.Tx, run agency.RunID, op boardtest.Op) (string
 		err = state.Own(tx, key(run, op), who)
 	case "disown":
 		err = state.Disown(tx, key(run, op), who)
-	case "unlock":
-		err = lock.Unlock(tx, run, who, op.At, op.Fence)
-	case "checklock":
-		err = lock.Check(tx, run, op.At, op.Fence)
-	case "release":
-		err = lock.ReleaseToken(tx, token(run, op), who, op.Fence)
-	case "cancel":
-		err = lock.CancelToken(tx, token(run, op), who)
-	case "checktoken":
-		err = lock.CheckToken(tx, token(run, op), op.Fence)
 	case "show":
 		err = board.MarkRead(tx, b.who(run, op), agency.MessageID(op.At))
 	case "settle":
@@ -224,41 +207,6 @@ func (b *backend) state(tx *store.Tx, run agency.RunID, op boardtest.Op) (res bo
 		return boardtest.Result{Text: fmt.Sprint(e.Version, ":", string(e.Value))}, err
 	}
 	return boardtest.Result{Text: fmt.Sprint(e.Version)}, err
-}
-
-func (b *backend) lock(tx *store.Tx, run agency.RunID, op boardtest.Op) (res boardtest.Result, err error) {
-	if op.Do == "lock" {
-		res.Text = "granted"
-		res.Fence, err = lock.Lock(tx, lock.Request{Run: run, Agent: agency.AgentID(op.Who), Path: op.At, Shared: op.Shared, TTL: op.For})
-		return res, err
-	}
-	all, err := lock.List(tx, run)
-	var out []string
-	for _, l := range all {
-		out = append(out, fmt.Sprint(l.Agent, ":", l.Path, ":", l.Shared))
-	}
-	slices.Sort(out)
-	return boardtest.Result{Text: strings.Join(out, " ")}, err
-}
-
-func (b *backend) token(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Result, error) {
-	if op.Do == "ask" {
-		t, err := lock.RequestToken(tx, lock.TokenRequest{TokenKey: token(run, op), Agent: agency.AgentID(op.Who), Hold: op.For})
-		if string(t.Holder) == op.Who {
-			return boardtest.Result{Text: "held", Fence: t.Fence}, err
-		}
-		place := slices.IndexFunc(t.Waiting, func(w lock.Waiter) bool { return string(w.Agent) == op.Who })
-		return boardtest.Result{Text: fmt.Sprint("waits ", place)}, err
-	}
-	t, err := lock.TokenOf(tx, token(run, op))
-	out := []string{string(t.Status)}
-	if t.Holder != "" {
-		out = append(out, string(t.Holder))
-	}
-	for _, w := range t.Waiting {
-		out = append(out, string(w.Agent))
-	}
-	return boardtest.Result{Text: strings.Join(out, " ")}, err
 }
 
 func (b *backend) mail(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Result, error) {

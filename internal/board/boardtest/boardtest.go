@@ -23,19 +23,14 @@ import (
 type Op struct {
 	Do      string
 	Who     string        // the agent
-	At      string        // the key, path, scope, message or recipient
+	At      string        // the key, message or recipient
 	Text    string        // the value or the message's id
-	Shared  bool          // of a lock
 	Version int64         // of a key, or the priority of a message
-	For     time.Duration // time to live or hold
-	Fence   agency.Fence
+	For     time.Duration // time to live
 }
 
 // Result is what the client sees; an error is part of it by its kind.
-type Result struct {
-	Text  string
-	Fence agency.Fence // of what was granted
-}
+type Result struct{ Text string }
 
 // Backend is a board of one host.
 type Backend interface {
@@ -131,7 +126,6 @@ func (r *Rig) shrink(ctx context.Context, p []Step, err error) ([]Step, error) {
 // Step is an operation, or what happens to the host between two.
 type Step struct {
 	Op
-	Nth     int // of the latest tokens granted: its fence is the operation's
 	Restart bool
 	Mono    time.Duration // the host's clock goes on by it, the wall clock by Wall
 	Wall    time.Duration
@@ -142,8 +136,6 @@ type Step struct {
 func faces() [][2]string {
 	return [][2]string{
 		{"put swap swap delete own disown get", "k l"},
-		{"lock lock lock unlock checklock locks", "f F f#s f#t"},
-		{"ask ask ask release release cancel checktoken token", "m n"},
 		{"send write write claim claim show settle mail", "a b c d role:x role:y *"},
 	}
 }
@@ -167,8 +159,8 @@ func step(random *rand.Rand, of [][2]string) Step {
 		list := strings.Fields(words)
 		return list[random.IntN(len(list))]
 	}
-	s := Step{Nth: random.IntN(3), Op: Op{
-		Who: pick("a a b b c c d"), Text: pick("1 2"), Shared: random.IntN(2) == 0, // d never joins
+	s := Step{Op: Op{
+		Who: pick("a a b b c c d"), Text: pick("1 2"), // d never joins
 		Version: random.Int64N(5), For: time.Duration(random.IntN(3)) * 10 * time.Second,
 	}}
 	switch n := random.IntN(40); {
@@ -264,34 +256,14 @@ func (r *Rig) restart(ctx context.Context, run agency.RunID) error {
 	return err
 }
 
-// judge does the operation on the model and compares. An error's kind is what
-// counts, and whether a token is one that was given before.
+// judge does the operation on the model and compares. An error's kind is what counts.
 func (m *model) judge(op Op, got Result, err error) string {
-	text, grant := m.do(op)
-	seen := got.Text
+	text, seen := m.do(op), got.Text
 	if err != nil {
 		seen = agency.KindOf(err).String()
 	}
 	if seen != text {
 		return fmt.Sprintf("%q (%v), want %q", seen, err, text)
 	}
-	if grant == nil {
-		return ""
-	}
-	if grant.fence != (agency.Fence{}) {
-		if grant.fence != got.Fence {
-			return fmt.Sprintf("fence %v, had %v", got.Fence, grant.fence)
-		}
-		return ""
-	}
-	thing := fold(op.At)
-	for _, f := range m.fences { // of other things and sharers, one that was granted earlier may be seen later
-		follows := f.thing == thing && !(f.shared && grant.shared)
-		if f.fence == got.Fence || follows && !f.fence.Less(got.Fence) {
-			return fmt.Sprintf("fence %v after %v", got.Fence, m.fences)
-		}
-	}
-	grant.fence = got.Fence
-	m.fences = append(m.fences, given{thing, grant.shared, got.Fence})
 	return ""
 }

@@ -14,12 +14,6 @@ import (
 
 type doing = map[string]func(*store.Tx, agency.RunID, boardtest.Op) (boardtest.Result, error)
 
-func always(text string) func(*store.Tx, agency.RunID, boardtest.Op) (boardtest.Result, error) {
-	return func(*store.Tx, agency.RunID, boardtest.Op) (boardtest.Result, error) {
-		return boardtest.Result{Text: text}, nil
-	}
-}
-
 // TestPlantedBugs: the suite finds each of them.
 func TestPlantedBugs(t *testing.T) {
 	if race.Enabled {
@@ -36,22 +30,14 @@ AND (SELECT recipient FROM board_message ORDER BY seq DESC LIMIT 1) = '*'`}},
 		"agents are known by heart":    {instead: doing{"join": byHeart, "leave": byHeart}},
 		"no sender is told": {after: map[string]string{"leave": `UPDATE board_message SET status = 'read'
 WHERE sender = 'system' AND status = 'pending'`}},
-		"leases by the wall clock": {options: func(o *store.Options) {
+		"times by the wall clock": {options: func(o *store.Options) {
 			now := o.Now
 			o.Mono = func() time.Duration { return now().Sub(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) }
 		}},
-		"no fencing of locks":  {instead: doing{"checklock": always("ok")}},
-		"no fencing of tokens": {instead: doing{"checktoken": always("ok")}},
-		"a lock without expiry": {instead: doing{"lock": func(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Result, error) {
-			op.For = board.MaxTime
-			return ours.lock(tx, run, op)
-		}}},
 		"a swap that does not compare": {instead: doing{"swap": func(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Result, error) {
 			op.Do = "put"
 			return ours.state(tx, run, op)
 		}}},
-		"an unfair queue":          {after: map[string]string{"ask": `UPDATE board_token_wait SET seq = -seq WHERE seq > 0`}},
-		"a fence given again":      {after: map[string]string{"release": `UPDATE lease_last SET n = n - 1`, "unlock": `UPDATE lease_last SET n = n - 1`}},
 		"what was held is lost":    {forgets: true},
 		"who leaves keeps it":      {instead: doing{"leave": onlyLeaves}},
 		"a deletion is no version": {after: map[string]string{"delete": `DELETE FROM board_state WHERE deleted = 1`}},
@@ -100,7 +86,6 @@ func onlyLeaves(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Resu
 
 // TestOrdered: the search finds an order where there is one, and only there.
 func TestOrdered(t *testing.T) {
-	late := agency.Errorf(agency.KindConflict, "late")
 	put := func(text, says string, begun, ended int64) boardtest.Call {
 		return boardtest.Call{Op: boardtest.Op{Do: "put", Who: "a", At: "k", Text: text}, Result: boardtest.Result{Text: says}, Begun: begun, Ended: ended}
 	}
@@ -109,9 +94,6 @@ func TestOrdered(t *testing.T) {
 	}
 	swap := func(version int64, says string, begun, ended int64) boardtest.Call {
 		return boardtest.Call{Op: boardtest.Op{Do: "swap", Who: "b", At: "k", Text: "9", Version: version}, Result: boardtest.Result{Text: says}, Begun: begun, Ended: ended}
-	}
-	lock := func(who string, n int64, err error, begun, ended int64) boardtest.Call {
-		return boardtest.Call{Op: boardtest.Op{Do: "lock", Who: who, At: "f"}, Result: boardtest.Result{Text: "granted", Fence: agency.Fence{N: n}}, Err: err, Begun: begun, Ended: ended}
 	}
 	for name, tt := range map[string]struct {
 		calls []boardtest.Call
@@ -123,17 +105,9 @@ func TestOrdered(t *testing.T) {
 		"a read of the future":   {[]boardtest.Call{get("1:1", 1, 2), put("1", "1", 3, 4)}, false},
 		"two swaps of a version": {[]boardtest.Call{swap(0, "1", 1, 3), swap(0, "1", 2, 4)}, false},
 		"one swap comes late":    {[]boardtest.Call{swap(0, "1", 1, 3), swap(0, "conflict 1", 2, 4)}, true},
-		"a lock for two":         {[]boardtest.Call{lock("a", 1, nil, 1, 3), lock("b", 2, nil, 2, 4)}, false},
-		"a lock for one":         {[]boardtest.Call{lock("a", 1, nil, 1, 3), lock("b", 0, late, 2, 4)}, true},
-		"a fence that falls":     {[]boardtest.Call{put("1", "1", 1, 2), lock("a", 5, nil, 1, 2), unlock("a", 5, 3, 4), lock("b", 4, nil, 5, 6)}, false},
-		"a fence that rises":     {[]boardtest.Call{lock("a", 5, nil, 1, 2), unlock("a", 5, 3, 4), lock("b", 6, nil, 5, 6)}, true},
 	} {
 		if got := boardtest.Ordered(tt.calls, "a", "b"); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-}
-
-func unlock(who string, n, begun, ended int64) boardtest.Call {
-	return boardtest.Call{Op: boardtest.Op{Do: "unlock", Who: who, At: "f", Fence: agency.Fence{N: n}}, Result: boardtest.Result{Text: "ok"}, Begun: begun, Ended: ended}
 }

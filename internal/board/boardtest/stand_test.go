@@ -18,7 +18,7 @@ import (
 
 const standEnv = "AGENCY_BOARDTEST_STAND"
 
-// stand brings every queue, lock and token of a run into each of its states.
+// stand brings every queue and key of a run into each of its states.
 func stand(ctx context.Context, b boardtest.Backend) error {
 	for _, op := range []boardtest.Op{
 		{Do: "join", Who: "a"},
@@ -37,12 +37,6 @@ func stand(ctx context.Context, b boardtest.Backend) error {
 		{Do: "send", At: "a", Text: "urgent", Version: 5},
 		{Do: "send", At: "role:x", Text: "any"},
 		{Do: "send", At: agency.Everyone, Text: "all"},
-		{Do: "lock", Who: "a", At: "shared.go", Shared: true},
-		{Do: "lock", Who: "b", At: "shared.go", Shared: true},
-		{Do: "lock", Who: "c", At: "own.go"},
-		{Do: "ask", Who: "b", At: "main"},
-		{Do: "ask", Who: "c", At: "main"},
-		{Do: "ask", Who: "a", At: "main"},
 		{Do: "put", Who: "a", At: "k", Text: "1"},
 		{Do: "put", Who: "a", At: "k", Text: "2"},
 		{Do: "own", Who: "b", At: "mine"},
@@ -59,8 +53,6 @@ func stand(ctx context.Context, b boardtest.Backend) error {
 func standing(ctx context.Context, b *backend) (out []string, err error) {
 	for _, op := range []boardtest.Op{
 		{Do: "mail"},
-		{Do: "locks"},
-		{Do: "token", At: "main"},
 		{Do: "get", At: "k"},
 		{Do: "get", At: "mine"},
 	} {
@@ -106,10 +98,9 @@ func standChild(dir string) error {
 	return ctx.Err()
 }
 
-// TestARestartStandsWhereTheHostDied: after kill -9 every queue, lock, token and
-// key is what it was before, and so is what was done for good; only what was
-// handed over and not shown waits again. What a client sees then is what the
-// next host does: the token goes on to those who wait, in their order.
+// TestARestartStandsWhereTheHostDied: after kill -9 every queue and key
+// is what it was before, and so is what was done for good; only what was
+// handed over and not shown waits again.
 func TestARestartStandsWhereTheHostDied(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	if err := os.Mkdir(dir, 0o700); err != nil {

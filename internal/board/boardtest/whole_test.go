@@ -11,7 +11,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/board/boardtest"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/store"
 )
@@ -25,7 +24,7 @@ type desk struct{ *boardtest.Fixture }
 
 func newDesk(t *testing.T) desk {
 	t.Helper()
-	return desk{boardtest.NewFixture(t, state.Migrations(), lock.Migrations())}
+	return desk{boardtest.NewFixture(t, state.Migrations())}
 }
 
 // note is a message of a person to ann.
@@ -87,103 +86,20 @@ func (d desk) see(k state.Key, want string) {
 	}
 }
 
-func (d desk) lock(agent agency.AgentID, path string, shared bool) (f agency.Fence) {
-	d.Helper()
-	d.Do(func(tx *store.Tx) (err error) {
-		f, err = lock.Lock(tx, lock.Request{Run: run, Agent: agent, Path: path, Shared: shared})
-		return err
-	})
-	return f
-}
-
-func (d desk) locked(agent agency.AgentID, path string, shared bool) {
-	d.Helper()
-	d.Refuse(agency.KindConflict, func(tx *store.Tx) error {
-		_, err := lock.Lock(tx, lock.Request{Run: run, Agent: agent, Path: path, Shared: shared})
-		return err
-	})
-}
-
-func (d desk) locks() string {
-	d.Helper()
-	var out []string
-	d.Do(func(tx *store.Tx) error {
-		all, err := lock.List(tx, run)
-		for _, l := range all {
-			text := string(l.Agent) + ":" + l.Path
-			if l.Shared {
-				text += " shared"
-			}
-			out = append(out, text)
-		}
-		return err
-	})
-	return strings.Join(out, ", ")
-}
-
-func review() lock.TokenKey {
-	return lock.TokenKey{Run: run, Type: lock.TokenReview, Scope: "main"}
-}
-
-func (d desk) ask(agent agency.AgentID) (t lock.Token) {
-	d.Helper()
-	d.Do(func(tx *store.Tx) (err error) {
-		t, err = lock.RequestToken(tx, lock.TokenRequest{TokenKey: review(), Agent: agent})
-		return err
-	})
-	return t
-}
-
-func (d desk) give(agent agency.AgentID, f agency.Fence) {
-	d.Helper()
-	d.Do(func(tx *store.Tx) error { return lock.ReleaseToken(tx, review(), agent, f) })
-}
-
-// token is the token as text: status, holder and who waits.
-func (d desk) token(want string) (t lock.Token) {
-	d.Helper()
-	d.Do(func(tx *store.Tx) (err error) { t, err = lock.TokenOf(tx, review()); return err })
-	got := []string{string(t.Status), string(t.Holder)}
-	for _, w := range t.Waiting {
-		got = append(got, string(w.Agent))
-	}
-	if text := strings.TrimSpace(strings.Join(got, " ")); text != want {
-		d.Errorf("the token is %q, want %q", text, want)
-	}
-	return t
-}
-
 func TestAnotherHostGoesOn(t *testing.T) {
 	d := newDesk(t)
 	d.Join("ada", "ann", "bob", "cid")
 	d.send(note("m1", "one"), note("m2", "two"))
 	d.Do(func(tx *store.Tx) error { _, _, err := board.Claim(tx, ann()); return err })
 	d.want("m1:delivered m2:pending")
-	old := d.lock("ada", "a.go", false)
-	d.lock("bob", "b.go", true)
-	d.lock("cid", "b.go", true)
-	f := d.ask("ada").Fence
-	d.ask("bob")
-	d.ask("cid")
 	d.Mono = 100 * time.Second
 	d.Do(func(tx *store.Tx) error { return board.Heartbeat(tx, run, "bob") })
-	locks := d.locks()
 	d.Restart()
 	d.Wall = d.Wall.Add(-1000 * time.Hour)
 	for range 2 { // once more is nothing
-		d.Do(func(tx *store.Tx) error { return errors.Join(board.Recover(tx, run), lock.Recover(tx, run)) })
+		d.Do(func(tx *store.Tx) error { return board.Recover(tx, run) })
 	}
 	d.want("m1:pending m2:pending")
-	if got := d.locks(); got != locks {
-		t.Errorf("locks %q, were %q", got, locks)
-	}
-	if tok := d.token("contested ada bob cid"); !f.Less(tok.Fence) || tok.Left != lock.TokenHold-100*time.Second {
-		t.Errorf("%+v after %v", tok, f)
-	}
-	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { return lock.Check(tx, run, "a.go", old) })
-	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { return lock.ReleaseToken(tx, review(), "ada", f) })
-	d.locked("bob", "a.go", true)
-	d.lock("ada", "a.go", false)
 	d.Do(func(tx *store.Tx) error {
 		late, err := board.Missed(tx, run)
 		if len(late) != 0 {
@@ -191,18 +107,6 @@ func TestAnotherHostGoesOn(t *testing.T) {
 		}
 		return err
 	})
-
-	// Another host finds that ada has ended meanwhile.
-	d.Do(func(tx *store.Tx) error {
-		_, err := tx.Exec(`UPDATE board_agent SET status = 'terminated', completed_at = 1 WHERE agent_id = 'ada'`)
-		return err
-	})
-	d.Restart()
-	d.Do(func(tx *store.Tx) error { return errors.Join(board.Recover(tx, run), lock.Recover(tx, run)) })
-	d.token("contested bob cid")
-	if got := d.locks(); got != "bob:b.go shared, cid:b.go shared" {
-		t.Error(got)
-	}
 }
 
 func TestCheckpoints(t *testing.T) {
@@ -214,8 +118,6 @@ func TestCheckpoints(t *testing.T) {
 	d.Do(func(tx *store.Tx) error { return board.MarkRead(tx, ann(), "m1") })
 	d.Do(func(tx *store.Tx) error { return board.MarkProcessed(tx, ann(), "m1") })
 	e := d.put(save)
-	d.give("ann", d.ask("ann").Fence)
-	d.give("bob", d.ask("bob").Fence)
 	read := func(agent agency.AgentID) string {
 		var out []string
 		d.Do(func(tx *store.Tx) error {
@@ -227,12 +129,9 @@ func TestCheckpoints(t *testing.T) {
 		})
 		return strings.Join(out, "\n")
 	}
-	mine := fmt.Sprintf("ann message_processed m1 \nann state_committed %d {\"step\":1}\nann token_released review/main {\"step\":1}", e.ID)
+	mine := fmt.Sprintf("ann message_processed m1 \nann state_committed %d {\"step\":1}", e.ID)
 	if got := read("ann"); got != mine {
 		t.Errorf("got\n%s\nwant\n%s", got, mine)
-	}
-	if got := read(""); got != mine+"\nbob token_released review/main " {
-		t.Errorf("got\n%s", got)
 	}
 }
 
@@ -244,9 +143,6 @@ func TestARunEndsAndIsForgotten(t *testing.T) {
 	d.Do(func(tx *store.Tx) error { return board.MarkRead(tx, ann(), "m1") })
 	d.Do(func(tx *store.Tx) error { return board.MarkProcessed(tx, ann(), "m1") })
 	d.send(note("m2", "two"))
-	d.lock("ann", "a.go", false)
-	d.ask("ann")
-	d.ask("bob")
 	d.put(value("k", "1"))
 	d.put(value("k", "2"))
 	global := state.Write{Key: state.Key{Namespace: state.Global, Name: "k"}, Value: []byte("1"), By: "ada"}
@@ -257,13 +153,9 @@ func TestARunEndsAndIsForgotten(t *testing.T) {
 	for range 2 {
 		d.Do(func(tx *store.Tx) error { return board.End(tx, run, board.AgentTerminated, "the run has ended") })
 	}
-	d.token("available")
-	if got := d.locks(); got != "" {
-		t.Error(got)
-	}
 	d.want("m1:processed m2:failed")
 	d.Do(func(tx *store.Tx) error {
-		return errors.Join(board.Prune(tx, run), state.Prune(tx, run), lock.Prune(tx, run))
+		return errors.Join(board.Prune(tx, run), state.Prune(tx, run))
 	})
 	d.want("m2:failed")
 	d.see(stateKey("k"), "2:2")
@@ -275,12 +167,12 @@ func TestARunEndsAndIsForgotten(t *testing.T) {
 		return err
 	})
 	d.Do(func(tx *store.Tx) error {
-		return errors.Join(board.Forget(tx, run), state.Forget(tx, run), lock.Forget(tx, run))
+		return errors.Join(board.Forget(tx, run), state.Forget(tx, run))
 	})
 	d.see(stateKey("k"), "none")
 	d.want("")
 	d.Do(func(tx *store.Tx) error {
-		for _, table := range []string{"board_agent", "board_state", "board_state_head", "board_token", "board_token_wait", "board_delivery", "lease_held"} {
+		for _, table := range []string{"board_agent", "board_state", "board_state_head", "board_delivery"} {
 			var n, want int
 			if strings.HasPrefix(table, "board_state") {
 				want = 2 // the repository's and the other run's
@@ -300,24 +192,19 @@ func TestARunEndsAndIsForgotten(t *testing.T) {
 func TestTidy(t *testing.T) {
 	d := newDesk(t)
 	d.Join("ada", "bob")
-	d.lock("ada", "a.go", false)
-	d.ask("ada")
-	d.ask("bob")
 	w := value("k", "1")
 	w.TTL = time.Minute
 	d.put(w)
-	d.Mono = lock.TokenHold
-	for _, want := range []int{3, 0} {
+	d.Mono = time.Minute
+	for _, want := range []int{1, 0} {
 		d.Do(func(tx *store.Tx) error {
-			keys, err := state.Timed().Expire(tx, 100)
-			turns, err2 := lock.Timed().Expire(tx, 100)
-			if n := keys + turns; n != want {
+			n, err := state.Timed().Expire(tx, 100)
+			if n != want {
 				t.Errorf("tidied %d, want %d", n, want)
 			}
-			return errors.Join(err, err2)
+			return err
 		})
 	}
-	d.token("held bob")
 }
 
 // alarm is a clock that rings when the test says so.
@@ -338,7 +225,7 @@ func TestKeepWaitsForWhatIsDue(t *testing.T) {
 	d := newDesk(t)
 	d.Join("ada", "bob")
 	a := &alarm{set: make(chan time.Duration, 16)}
-	b, err := board.Open(t.Context(), d.DB, board.Options{After: a.after, Timed: []board.Timed{state.Timed(), lock.Timed()}})
+	b, err := board.Open(t.Context(), d.DB, board.Options{After: a.after, Timed: []board.Timed{state.Timed()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,21 +262,15 @@ func TestKeepWaitsForWhatIsDue(t *testing.T) {
 	w.TTL = 50 * time.Minute
 	d.put(w)
 	next(50 * time.Minute)
-	d.ask("ada")
-	next(lock.TokenHold) // half an hour
-	d.ask("bob")
-	d.lock("ada", "a.go", false)
-	next(lock.TTL)
-	d.Mono += lock.TTL
+	sooner := value("s", "1")
+	sooner.TTL = 30 * time.Minute
+	d.put(sooner)
+	next(30 * time.Minute)
+	d.Mono += 30 * time.Minute
 	a.ring()
-	next(lock.TokenHold - lock.TTL)
-	if got := d.locks(); got != "" {
-		t.Errorf("still locked: %s", got)
-	}
-	d.Mono += lock.TokenHold - lock.TTL
-	a.ring()
-	next(50*time.Minute - lock.TokenHold)
-	d.token("held bob")
+	next(20 * time.Minute)
+	d.see(stateKey("s"), "none")
+	d.see(stateKey("k"), "1:1")
 	cancel()
 	if err := <-kept; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -400,27 +281,25 @@ func TestKeepWaitsForWhatIsDue(t *testing.T) {
 func TestWorn(t *testing.T) {
 	d := newDesk(t)
 	d.Join("ann", "bob")
-	prunable := func(keys, tokens int) {
+	prunable := func(keys int) {
 		t.Helper()
 		d.Do(func(tx *store.Tx) error {
 			s, err := state.Prunable(tx)
-			l, err2 := lock.Prunable(tx)
-			if len(s) != keys || len(l) != tokens {
-				t.Errorf("prunable: %v and %v, want %d and %d", s, l, keys, tokens)
+			if len(s) != keys {
+				t.Errorf("prunable: %v, want %d", s, keys)
 			}
-			return errors.Join(err, err2)
+			return err
 		})
 	}
 	retain := func() {
-		d.Do(func(tx *store.Tx) error { return errors.Join(state.Prune(tx, run), lock.Prune(tx, run)) })
+		d.Do(func(tx *store.Tx) error { return state.Prune(tx, run) })
 	}
 	d.put(value("k", "1"))
-	prunable(0, 0)
+	prunable(0)
 	d.put(value("k", "2"))
-	d.give("ann", d.ask("ann").Fence)
-	prunable(1, 1)
+	prunable(1)
 	retain()
-	prunable(0, 0)
+	prunable(0)
 }
 
 // TestOutputsAreShared: those that a handoff names are in the state, by the

@@ -16,7 +16,7 @@ type Checkpoint struct {
 	ID        int64          `json:"id"` // of the event that tells it
 	Run       agency.RunID   `json:"run_id"`
 	Type      CheckpointType `json:"checkpoint_type"`
-	Reference string         `json:"reference_id"` // the message, the Entry.ID, the token
+	Reference string         `json:"reference_id"` // the message, the Entry.ID
 	Agent     agency.AgentID `json:"agent_id,omitempty"`
 	// State is what the agent's key CheckpointKey held then.
 	State     json.RawMessage `json:"agent_state,omitempty"`
@@ -30,7 +30,6 @@ type CheckpointType string
 const (
 	MessageDone    CheckpointType = "message_processed"
 	StateCommitted CheckpointType = "state_committed"
-	TokenDone      CheckpointType = "token_released"
 )
 
 // CheckpointKey is the key under which an agent keeps what it needs to go on after a
@@ -44,7 +43,7 @@ func CheckpointKey(run agency.RunID, agent agency.AgentID) Key {
 // which each stands by the transaction that did it.
 func Checkpoints(q store.Querier, run agency.RunID, agent agency.AgentID) ([]Checkpoint, error) {
 	evs, err := event.Since(q, 0, event.Filter{
-		Run: run, Agent: agent, Types: []agency.EventType{"message_processed", "state_changed", "token_released"},
+		Run: run, Agent: agent, Types: []agency.EventType{"message_processed", "state_changed"},
 	}, 0)
 	if err != nil {
 		return nil, err
@@ -77,8 +76,6 @@ func Checkpoints(q store.Querier, run agency.RunID, agent agency.AgentID) ([]Che
 				}
 			}
 			c.Type, c.Reference = StateCommitted, strconv.FormatInt(ev.RelatedState, 10)
-		case *agency.TokenReleased:
-			c.Type, c.Reference = TokenDone, d.Name
 		}
 		c.State = state[ev.AgentID]
 		out = append(out, c)

@@ -16,7 +16,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/contractrun"
@@ -61,7 +60,7 @@ func newTheatre(t *testing.T, cast agentfile.Cast, m mind) *theatre {
 	t.Helper()
 	db := storetest.Open(t, store.Options{Path: filepath.Join(t.TempDir(), "t.db"), Sets: []store.Set{
 		event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(),
-		lock.Migrations(), record.Migrations(),
+		record.Migrations(),
 	}})
 	err := db.Write(context.Background(), func(tx *store.Tx) error {
 		r := agency.Run{ID: run, Goal: "the goal", Mode: agency.ModeAgent, State: agency.StateRunning}

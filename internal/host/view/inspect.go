@@ -16,6 +16,7 @@ import (
 	"agency/internal/host"
 	"agency/internal/overseer"
 	"agency/internal/registry"
+	"agency/internal/reservation"
 	"agency/internal/session"
 	"agency/internal/session/record"
 	"agency/internal/store"
@@ -52,6 +53,9 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 			return err
 		}
 		if doc.Decisions, err = decision.List(q, run.ID, ""); err != nil {
+			return err
+		}
+		if doc.Names, err = reservation.List(q, run.ID); err != nil {
 			return err
 		}
 		if err := tiers(q, id, &doc); err != nil {

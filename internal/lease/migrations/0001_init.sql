@@ -1,20 +1,15 @@
--- A key has one exclusive holder or any number of shared ones. What is held
--- is a row; lease_last.n rises over all keys, so that no token repeats.
+-- What is held is a row; lease_last.n rises over all keys, so that no token repeats.
 CREATE TABLE lease_held (
-    kind    TEXT NOT NULL, -- of thing, as its owner calls it
-    run_id  TEXT NOT NULL,
-    name    TEXT NOT NULL,
-    part    TEXT NOT NULL, -- of what the name is of, '' for the whole
-    holder  TEXT NOT NULL,
-    shared  INTEGER NOT NULL,
-    label   TEXT NOT NULL,
-    note    TEXT NOT NULL,
-    since   INTEGER NOT NULL, -- microseconds since 1970
-    epoch   INTEGER NOT NULL,
-    n       INTEGER NOT NULL,
-    ttl     INTEGER NOT NULL, -- nanoseconds
-    expires INTEGER NOT NULL, -- nanoseconds of the awake clock
-    PRIMARY KEY (kind, run_id, name, part, holder)
+    kind   TEXT NOT NULL, -- of thing, as its owner calls it
+    run_id TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    label  TEXT NOT NULL,
+    note   TEXT NOT NULL,
+    since  INTEGER NOT NULL, -- microseconds since 1970
+    epoch  INTEGER NOT NULL,
+    n      INTEGER NOT NULL,
+    PRIMARY KEY (kind, run_id, name)
 );
 CREATE TABLE lease_last (n INTEGER NOT NULL);
 INSERT INTO lease_last VALUES (0);

@@ -19,7 +19,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	boardlock "agency/internal/board/lock"
 	boardstate "agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
@@ -104,7 +103,7 @@ type stage struct {
 
 func sets() []store.Set {
 	return []store.Set{
-		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), boardstate.Migrations(), boardlock.Migrations(),
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), boardstate.Migrations(),
 		workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(),
 	}
 }

@@ -16,7 +16,7 @@ func Tools() []tool.Tool {
 	return []tool.Tool{
 		collectResults(), createSubcontract(), finalReport(), getFeatureStatus(), getSubcontractStatus(), markFeatureComplete(), markSubcontractComplete(),
 		requestClarification(), requestHandoff(), requestHumanInput(), requestImplementationChange(), sendMessage(), signalBlocked(), signalComplete(),
-		noteDecision(), readDecisions(), spawnAgent(), submitPlan(), submitReview(), updateSubcontract(), waitForAgents(),
+		noteDecision(), readDecisions(), reserve(), release(), spawnAgent(), submitPlan(), submitReview(), updateSubcontract(), waitForAgents(),
 		submitTasks(), submitVerdict(), acceptRun(), rejectRun(), publishArtifact(), readArtifact(), proposePathAmendment(),
 	}
 }

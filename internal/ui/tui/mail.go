@@ -59,6 +59,23 @@ func Decisions(st Style, all []agency.SharedDecision) string {
 	return t.render(st, "")
 }
 
+// Names are those that only one contract of a run may take; nothing where there is none.
+func Names(st Style, all []agency.Reservation) string {
+	if len(all) == 0 {
+		return ""
+	}
+	t := table{head: []string{"NAME", "CONTRACT", "STATE", "WHY", "BY", "TIME"}}
+	for _, r := range all {
+		state := "reserved"
+		if r.Landed {
+			state = "landed"
+		}
+		t.add(Line(strings.TrimSpace(r.Sort+" "+r.Name)), Line(string(r.Contract)), state, Line(r.Why), Line(string(r.By)), r.Since.Format(time.TimeOnly))
+	}
+	t.spare(st, "TIME", "BY")
+	return "\n" + t.render(st, "")
+}
+
 func addressee(m api.MessageDoc) string {
 	switch {
 	case m.To == agency.Everyone:
