@@ -262,7 +262,7 @@ func TestGateNamesTheCommandsThatAnswerIt(t *testing.T) {
 				}
 			}
 			g.Approving, g.Rejecting = "so it comes", "so it does not"
-			if out := Gate(Style{}, g, several); kind == agency.GateDanger && (!strings.Contains(out, g.Approving) || !strings.Contains(out, g.Rejecting)) {
+			if out := Gate(Style{}, g, "", several); kind == agency.GateDanger && (!strings.Contains(out, g.Approving) || !strings.Contains(out, g.Rejecting)) {
 				t.Errorf("%s: what an answer means is not said in\n%s", kind, out)
 			}
 			g.Approving, g.Rejecting = "", ""
