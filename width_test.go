@@ -31,7 +31,7 @@ var wide = map[string]struct {
 }{
 	"cmd/agency: files":      {30, "a command is a file"},
 	"internal/agency: files": {34, "the vocabulary: its types refer to one another, a noun and its rules a file"},
-	"internal/board: files":  {20, "the life of a message is one state, which each operation changes in the caller's transaction"},
+	"internal/board: files":  {19, "the life of a message is one state, which each operation changes in the caller's transaction"},
 	"internal/config: files": {30, "a section of agency.yaml is a file; all are read, merged and guarded as one document"},
 	"internal/verify: files": {25, "one judgement: a question of it with all that answers it is a file, what its facts are read from stands in packages below"},
 }
