@@ -14,6 +14,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/sandbox"
+	"agency/internal/slots"
 	"agency/internal/store"
 )
 
@@ -182,6 +183,19 @@ func TestMachineFindings(t *testing.T) {
 		if f := c.m.checkCommands()[0]; f.Level != c.level || !strings.HasSuffix(f.Detail, c.want) || (f.Mend == "") != (c.level == OK) {
 			t.Errorf("%+v", f)
 		}
+	}
+	counts := map[string]int{"gpu": 2, "build": 1}
+	scarce := Machine{Resources: counts, Slots: slots.New(filepath.Join(t.TempDir(), "resources"), counts)}
+	if fs := (Machine{}).checkResources(); len(fs) != 0 {
+		t.Errorf("%+v", fs)
+	}
+	held, err := scarce.Slots.Take(t.Context(), []string{"gpu"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	if fs := scarce.checkResources(); len(fs) != 1 || fs[0].Level != OK || fs[0].Detail != "build: 1 of 1 free, gpu: 1 of 2 free" {
+		t.Errorf("%+v", fs)
 	}
 	if f := checkDisk(filepath.Join(t.TempDir(), "not", "there", "yet")); f.Level == Bad || !strings.Contains(f.Detail, "MiB free") {
 		t.Errorf("%+v", f)

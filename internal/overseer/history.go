@@ -273,9 +273,6 @@ func (h *history) passes(d agency.Detail) {
 	}
 }
 
-// onWork tells whether a check of a stage says something of an agent's work.
-func onWork(stage string) bool { return stage == "" || stage == agency.StageWork }
-
 // poll is how long a turn takes that waits for something outside; one that asks how far
 // it is, at least asking.
 const (

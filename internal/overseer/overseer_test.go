@@ -425,6 +425,36 @@ func TestWaitsAreNoWork(t *testing.T) {
 	}
 }
 
+// TestWaitsForResource takes the time in which a command waits for what is scarce out of
+// its agent's time, and says what it waits for.
+func TestWaitsForResource(t *testing.T) {
+	s := newStory("scarce", 1)
+	s.works(3)
+	s.add(agency.ResourceWaited{Resource: "gpu", InUse: 1, Of: 1})
+	w := NewWatch(config.Defaults().Overseer)
+	for _, e := range s.events {
+		w.Observe(e)
+	}
+	if h, ok := w.Health("s1"); !ok || h.Condition != Waiting || h.Why != "for gpu (1 of 1 in use)" {
+		t.Errorf("%+v", h)
+	}
+	if found, _ := w.Look(s.at.Add(29 * time.Minute)); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	s.at = s.at.Add(29 * time.Minute)
+	before := len(s.events)
+	s.add(agency.ResourceTaken{Resources: []string{"gpu"}})
+	s.works(3)
+	for _, e := range s.events[before:] {
+		if found, _ := w.Observe(e); len(found) > 0 {
+			t.Errorf("%+v", found)
+		}
+	}
+	if h, _ := w.Health("s1"); h.Condition != Working {
+		t.Errorf("%+v", h)
+	}
+}
+
 // TestReviewsAreToldAlone leaves what reviews repeat to their loop: whoever gave the
 // review has ended, and is neither nudged nor paused.
 func TestReviewsAreToldAlone(t *testing.T) {

@@ -163,3 +163,6 @@ func sessionOf(d agency.Detail) (id agency.SessionID, works bool) {
 	}
 	return "", false
 }
+
+// onWork tells whether a check of a stage says something of an agent's work.
+func onWork(stage string) bool { return stage == "" || stage == agency.StageWork }

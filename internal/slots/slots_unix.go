@@ -17,7 +17,7 @@ import (
 func take(dir, name string, makes bool) (*os.File, error) {
 	flags := unix.O_RDWR
 	if makes {
-		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
 		flags |= unix.O_CREAT

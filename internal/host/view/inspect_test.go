@@ -4,9 +4,52 @@ import (
 	"testing"
 	"time"
 
+	"agency/internal/agency"
+	"agency/internal/api"
 	"agency/internal/budget"
 	"agency/internal/overseer"
 )
+
+// What waits for what is scarce is shown of its contract and its agent until something
+// else is heard of whoever waits, and of no run that stands still.
+func TestWaitsForResource(t *testing.T) {
+	wait := func(by agency.AgentID) agency.Event {
+		ev := agency.NewEvent("r", agency.SeverityInfo, "", agency.ResourceWaited{Resource: "gpu", InUse: 2, Of: 2})
+		ev.ContractID, ev.AgentID = "c", by
+		return ev
+	}
+	next := func(by agency.AgentID, d agency.Detail) agency.Event {
+		ev := agency.NewEvent("r", agency.SeverityInfo, "", d)
+		ev.ContractID, ev.AgentID = "c", by
+		return ev
+	}
+	const says = "gpu (2 of 2 in use)"
+	for name, tt := range map[string]struct {
+		state           agency.RunState
+		events          []agency.Event
+		contract, agent string
+	}{
+		"an agent":        {agency.StateRunning, []agency.Event{wait("a")}, says, "waits for " + says},
+		"a verification":  {agency.StateRunning, []agency.Event{wait("")}, says, "claim"},
+		"others go on":    {agency.StateRunning, []agency.Event{wait("a"), next("b", agency.TurnCompleted{})}, says, "waits for " + says},
+		"has it":          {agency.StateRunning, []agency.Event{wait("a"), next("a", agency.ResourceTaken{})}, "", "claim"},
+		"ended otherwise": {agency.StateRunning, []agency.Event{wait("a"), next("a", agency.Failed{})}, "", "claim"},
+		"after a crash":   {agency.StateRunning, []agency.Event{wait("a"), agency.NewEvent("r", agency.SeverityInfo, "", agency.ResumedAfterCrash{})}, "", "claim"},
+		"interrupted":     {agency.StateInterrupted, []agency.Event{wait("a")}, "", "claim"},
+	} {
+		doc, p, scarce := api.InspectDoc{}, agency.Progress{}, waits{}
+		doc.State = tt.state
+		doc.Contracts = []api.ContractDoc{{Contract: agency.Contract{ID: "c"}}, {Contract: agency.Contract{ID: "d"}}}
+		doc.Agents = []api.AgentDoc{{ID: "a", Contract: "c", Activity: "claim"}}
+		for _, ev := range tt.events {
+			add(&doc, &p, scarce, ev)
+		}
+		scarce.show(&doc)
+		if got := doc.Contracts[0].WaitsFor; got != tt.contract || doc.Contracts[1].WaitsFor != "" || doc.Agents[0].Activity != tt.agent {
+			t.Errorf("%s: contract %q, agent %q", name, got, doc.Agents[0].Activity)
+		}
+	}
+}
 
 // An agent whose model takes its time waits for it; what is worse of it is said first.
 func TestWaitsForAModel(t *testing.T) {
