@@ -22,7 +22,8 @@ const MaxAnswer = 256 << 20
 
 // Client speaks to one host. It is safe for concurrent use.
 type Client struct {
-	conn connection
+	conn *connection
+	tails
 }
 
 // connection sends requests with the token of the host's start.
@@ -45,7 +46,8 @@ func Dial(socket, tokenFile string) *Client {
 		DisableCompression: true,
 		MaxIdleConns:       2,
 	}
-	return &Client{conn: connection{http: &http.Client{Transport: t}, tokenFile: tokenFile}}
+	c := &connection{http: &http.Client{Transport: t}, tokenFile: tokenFile}
+	return &Client{conn: c, tails: tails{c}}
 }
 
 // Close ends the client's idle connections.

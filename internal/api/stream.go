@@ -42,23 +42,26 @@ type Delta struct {
 	Done bool `json:"done,omitempty"`
 }
 
+// tails are what a Client follows.
+type tails struct{ of *connection }
+
 // Events streams a log. The stream ends without error when everything is told
 // and Follow is not set; a broken connection is an error for which Unreachable
 // is true, and the caller may ask again after the last id it saw.
-func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[agency.Event, error] {
-	return frames(ctx, c, "/v1/events", q.values(), q.Follow, func(f Frame) *agency.Event { return f.Event })
+func (t tails) Events(ctx context.Context, q EventQuery) iter.Seq2[agency.Event, error] {
+	return frames(ctx, t.of, "/v1/events", q.values(), q.Follow, func(f Frame) *agency.Event { return f.Event })
 }
 
 // Stream streams what the models of a run say; see View.
-func (c *Client) Stream(ctx context.Context, run agency.RunID) iter.Seq2[Delta, error] {
-	return frames(ctx, c, runPath(run, "/stream"), nil, true, func(f Frame) *Delta { return f.Delta })
+func (t tails) Stream(ctx context.Context, run agency.RunID) iter.Seq2[Delta, error] {
+	return frames(ctx, t.of, runPath(run, "/stream"), nil, true, func(f Frame) *Delta { return f.Delta })
 }
 
 // frames reads a stream of frames; endless tells that its end is a broken connection.
-func frames[T any](ctx context.Context, c *Client, path string, q url.Values, endless bool, part func(Frame) *T) iter.Seq2[T, error] {
+func frames[T any](ctx context.Context, c *connection, path string, q url.Values, endless bool, part func(Frame) *T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		resp, err := c.conn.do(ctx, http.MethodGet, path, q, nil)
+		resp, err := c.do(ctx, http.MethodGet, path, q, nil)
 		if err != nil {
 			yield(none, err)
 			return

@@ -178,10 +178,7 @@ func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 		a.Stopped = true
 		return AttemptEnd{Final: out.Reason}, nil
 	}
-	if out.Danger {
-		return a.endangered(c, out)
-	}
-	if out.Cause == session.CauseHalted && a.last() { // nudges, a fresh session and other models did not help
+	if out.Danger || out.Cause == session.CauseHalted && a.last() { // nudges, a fresh session and other models did not help
 		return a.Blocked(c, out)
 	}
 	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open(), Rollback: out.Rollback})
@@ -220,9 +217,10 @@ func (a *claims) results(claim agency.Claim, l land.Landed) *agency.Results {
 }
 
 // Blocked asks a person: an approval with a note is one more attempt. In a tiered run what
-// is blocked goes to the tier above, without another attempt.
+// is blocked goes to the tier above, without another attempt; what was halted for danger is
+// a person's in any run.
 func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
-	if s := a.how.Shared; s.Lead.tiered() && a.Contract.ID != s.Lead.Plan { // whoever leads it hears of it, and plans on
+	if s := a.how.Shared; !out.Danger && s.Lead.tiered() && a.Contract.ID != s.Lead.Plan { // whoever leads it hears of it, and plans on
 		return AttemptEnd{Final: "blocked: " + out.Reason}, nil
 	}
 	g := agency.Gate{
@@ -236,39 +234,35 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 		g.Approving, g.Rejecting = "one more attempt; with --note TEXT it has your hint", then
 	}
 	g.Body = blockedBody(a, out) + then + "."
+	if out.Danger {
+		g = dangerGate(a, out)
+	}
 	d, err := Ask(c, g)
 	if err != nil {
 		return AttemptEnd{}, err
 	}
+	why := "blocked: " + out.Reason
+	if out.Danger {
+		why = out.Reason
+	}
 	if d.Verb == agency.Reject {
-		return AttemptEnd{Final: "blocked: " + out.Reason}, nil
+		return AttemptEnd{Final: why}, nil
 	}
 	if err := a.Grant(c); err != nil {
 		return AttemptEnd{}, err
 	}
-	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: "blocked: " + out.Reason, Note: d.Note, Reviews: a.open()})
+	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: why, Note: d.Note, Reviews: a.open(), Rollback: out.Rollback})
 }
 
-// endangered asks a person whether there is to be another attempt after one that was halted
-// for danger. The tiers of a run are not asked: what an agent tried is no matter of the plan.
-func (a *state) endangered(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
-	d, err := Ask(c, agency.Gate{
+// dangerGate asks whether there is to be another attempt after one that was halted for danger.
+func dangerGate(a *state, out session.Outcome) agency.Gate {
+	return agency.Gate{
 		ID: GateID(a.in.Run, fmt.Sprintf("danger-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateDanger, ContractID: a.Contract.ID,
 		Summary: text.FirstLine(string(a.Contract.ID)+": "+out.Reason, 100),
 		Body: fmt.Sprintf("%s, at work on %s: %s\n\n%s.\n\nNothing of it has landed, and its files are kept as a checkpoint. `agency inspect %s --transcript %s` shows what it did and read.\n\nApprove for another attempt, which begins without these files and reads your note; reject to give the contract up.",
 			a.Agent(), a.Contract.ID, a.Contract.Title, out.Reason, a.in.Run, session.Spec{Run: a.in.Run, Contract: a.Contract.ID, Attempt: a.N}.ID()),
 		Approving: "one more attempt, from the files before; with --note TEXT it has your hint", Rejecting: "give it up",
-	})
-	if err != nil {
-		return AttemptEnd{}, err
 	}
-	if d.Verb == agency.Reject {
-		return AttemptEnd{Final: out.Reason}, nil
-	}
-	if err := a.Grant(c); err != nil {
-		return AttemptEnd{}, err
-	}
-	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Note: d.Note, Reviews: a.open(), Rollback: out.Rollback})
 }
 
 // blockedBody is what a person is told of a session that cannot go on.
