@@ -29,7 +29,7 @@ var (
 	Activity       = flow.Activity[Spec, Outcome]{Name: "land"}
 	MergeActivity  = flow.Activity[MergeSpec, MergeOutcome]{Name: "land.merge"}
 	HeadActivity   = flow.Activity[BranchSpec, Branch]{Name: "land.head"}
-	ReturnActivity = flow.Activity[ReturnSpec, flow.None]{Name: "land.return"}
+	MoveActivity   = flow.Activity[MoveSpec, flow.None]{Name: "land.move"}
 )
 
 // BranchSpec asks for the run's branch at the run's base, or for a line at a commit of
@@ -40,9 +40,9 @@ type BranchSpec struct {
 	Line string       `json:"line,omitempty"` // "": the run's branch
 }
 
-// ReturnSpec asks that a line goes back to where it stood before a landing that the
-// level above would not have.
-type ReturnSpec struct {
+// MoveSpec asks that a line goes on to what its landing on the level above came to, or
+// back to where it stood before work that the level above would not have.
+type MoveSpec struct {
 	Run  agency.RunID `json:"run"`
 	Line string       `json:"line"`
 	From agency.OID   `json:"from"` // where it stands: nothing has landed on it since

@@ -30,6 +30,11 @@ const linesBelow = "refs/agency/lines/"
 // no room for.
 func lineRef(line string) string { return linesBelow + strings.ReplaceAll(line, ".", "%2e") }
 
+// LineHead is where a line of a run stands, "" where there is none.
+func LineHead(ctx context.Context, run *workspace.Run, line string) (agency.OID, error) {
+	return run.Dir().Refs().Get(ctx, lineRef(line))
+}
+
 // placeWords are what a ref is called by people: a level, and which of it.
 func placeWords(ref string) (kind agency.LandingLevel, name string) {
 	line, ok := strings.CutPrefix(strings.ReplaceAll(ref, "%2e", "."), linesBelow)
@@ -137,8 +142,8 @@ func (q *Queue) beginLine(ctx context.Context, run *workspace.Run, spec BranchSp
 	return b, err
 }
 
-// Return sets a line back. It is idempotent.
-func (q *Queue) Return(ctx context.Context, _ agency.StepKey, spec ReturnSpec) (flow.None, error) {
+// Move moves a line that no landing moves. It is idempotent.
+func (q *Queue) Move(ctx context.Context, _ agency.StepKey, spec MoveSpec) (flow.None, error) {
 	defer q.locks.lock(placeOf(spec.Run, spec.Line))()
 	run, _, err := q.o.open(ctx, spec.Run)
 	if err != nil {
@@ -148,7 +153,7 @@ func (q *Queue) Return(ctx context.Context, _ agency.StepKey, spec ReturnSpec) (
 	if at, err := run.Dir().Refs().Get(ctx, ref); err != nil || at == spec.To {
 		return flow.None{}, err
 	}
-	return flow.None{}, run.Dir().Refs().Update(ctx, ref, spec.To, spec.From, "agency: back, the level above would not have it", identity(run))
+	return flow.None{}, run.Dir().Refs().Update(ctx, ref, spec.To, spec.From, "agency: moved after the level above", identity(run))
 }
 
 // runBranch is the run's branch, in the user's repository.

@@ -58,7 +58,7 @@ func NewQueue(o Options) *Queue { return &Queue{o: o} }
 func Bind(r *flow.Registry, q *Queue, t *Target) {
 	flow.Bind(r, BranchActivity, q.Branch)
 	flow.Bind(r, HeadActivity, q.Head)
-	flow.Bind(r, ReturnActivity, q.Return)
+	flow.Bind(r, MoveActivity, q.Move)
 	flow.Bind(r, Activity, q.Land)
 	flow.Bind(r, ResolutionActivity, q.Resolution)
 	flow.Bind(r, MergeActivity, t.Merge)
