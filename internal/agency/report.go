@@ -36,8 +36,8 @@ type ReportLevel struct {
 	// Tree is that whose checks let the last landing go there, Checks what passed on it.
 	Tree   OID         `json:"checked_tree"`
 	Checks []CheckKind `json:"checks"`
-	// Dropped is set where the commit is not on the run's branch.
-	Dropped bool `json:"dropped,omitempty"`
+	// Apart is set where the commit is not on the run's branch: not yet, or dropped.
+	Apart bool `json:"apart,omitempty"`
 }
 
 // LocalEdits are the uncommitted edits that a person had a run start from: a

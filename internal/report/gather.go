@@ -60,8 +60,7 @@ type records struct {
 	receipts  []agency.Receipt
 	lines     []budget.Line
 	wall      time.Duration
-	landings  []agency.Merged                    // oldest first, without the final merge
-	commits   map[agency.ContractID][]agency.OID // of each contract, likewise
+	landings  []agency.Merged // oldest first, without the final merge
 	words     *agency.ManagerWords
 	covered   []check.FileCoverage // of what landed last
 }
@@ -94,7 +93,8 @@ type gatherer struct {
 	r        agency.Report
 	passed   map[agency.ContractID]agency.Verdict // the last that passed
 	accepted []agency.Weakening
-	commit   map[agency.OID]agency.ContractID // whose landing each is
+	commit   map[agency.OID]agency.ContractID   // whose landing each is
+	commits  map[agency.ContractID][]agency.OID // of each contract, oldest first
 }
 
 func fold(from records, in Input) agency.Report {

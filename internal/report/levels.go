@@ -50,7 +50,7 @@ func (g *gatherer) levels() {
 				o.Contracts = append(o.Contracts, l.Contract)
 			}
 			o.Commit, o.Tree, o.Checks = l.Commit, l.Checked, agency.Green(g.on(l.Checked))
-			o.Dropped = g.in.Landed != nil && !g.onBranch(l.Commit)
+			o.Apart = g.in.Landed != nil && !g.onBranch(l.Commit)
 		}
 	}
 }
