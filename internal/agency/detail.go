@@ -335,12 +335,14 @@ type (
 		Unproved     *Unproved     `json:"unproved,omitempty"`
 		Expectations []Expectation `json:"expectations,omitempty"`
 	}
-	// Merged is a landing, or the final merge where Contract is empty.
+	// Merged is a landing, or the final merge where Contract is empty. Branch is that on
+	// which it landed, or names the line of a tiered run.
 	Merged struct {
-		Contract ContractID `json:"contract_id,omitempty"`
-		Commit   OID        `json:"commit"`
-		Step     StepKey    `json:"step,omitempty"`
-		Branch   string     `json:"branch"`
+		Contract ContractID   `json:"contract_id,omitempty"`
+		Commit   OID          `json:"commit"`
+		Step     StepKey      `json:"step,omitempty"`
+		Branch   string       `json:"branch"`
+		Level    LandingLevel `json:"level,omitempty"` // empty for the final merge
 		MergeDetails
 	}
 	// MergeRequested says that a person wants a run that ended on its branch

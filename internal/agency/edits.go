@@ -107,6 +107,17 @@ type Conflict struct {
 	With []ContractID `json:"with,omitempty"`
 }
 
+// LandingLevel is what work lands on: the run's branch, or a line below it on which the
+// work of a tiered run comes together first (docs/design.md, Tiers).
+type LandingLevel string
+
+// The levels, from below.
+const (
+	OnWorkstream  LandingLevel = "workstream"  // the tasks of one
+	OnIntegration LandingLevel = "integration" // the workstreams of one domain
+	OnRun         LandingLevel = "run"         // the run's branch
+)
+
 // MergeDetails says how a landing went together with others.
 type MergeDetails struct {
 	// Structural are the files that lines alone would not have merged.

@@ -255,3 +255,18 @@ type Expectation struct {
 	Now    string     `json:"now"`    // of the old form on the change: failed or unbuilt
 	Output string     `json:"output,omitempty"`
 }
+
+// Green are the kinds of checks that pass as they ran last.
+func Green(all []Receipt) []CheckKind {
+	green := map[CheckKind]bool{}
+	for _, r := range all {
+		green[r.Kind] = r.OK()
+	}
+	out := []CheckKind{}
+	for _, k := range []CheckKind{CheckBuild, CheckTypecheck, CheckLint, CheckTest} {
+		if green[k] {
+			out = append(out, k)
+		}
+	}
+	return out
+}

@@ -20,9 +20,24 @@ type Report struct {
 	Contracts  []ReportContract `json:"contracts"` // of the work, in the order of the plan
 	CostByRole []RoleCost       `json:"cost_by_role"`
 	LeftOpen   LeftOpen         `json:"left_open"`
-	Manager    *ManagerWords    `json:"manager,omitempty"`
+	// Levels are the branch of a tiered run and the lines below it, from below.
+	Levels  []ReportLevel `json:"levels,omitempty"`
+	Manager *ManagerWords `json:"manager,omitempty"`
 	// Acts are what acts on others' machines of what the last merge gate showed.
 	Acts []Act `json:"acts_elsewhere,omitempty"`
+}
+
+// ReportLevel is a level of a tiered run on which something landed.
+type ReportLevel struct {
+	Level     LandingLevel `json:"level"`
+	Name      string       `json:"name"` // for people; the branch of the last one
+	Contracts []ContractID `json:"contracts"`
+	Commit    OID          `json:"commit"` // of the last landing
+	// Tree is that whose checks let the last landing go there, Checks what passed on it.
+	Tree   OID         `json:"checked_tree"`
+	Checks []CheckKind `json:"checks"`
+	// Apart is set where the commit is not on the run's branch: not yet, or dropped.
+	Apart bool `json:"apart,omitempty"`
 }
 
 // LocalEdits are the uncommitted edits that a person had a run start from: a

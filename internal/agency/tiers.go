@@ -141,7 +141,7 @@ func (c Contract) Specialist() string { return c.Inputs.Text(SpecialistInput) }
 // TierPrefix begins the ids of the contracts in which architects design.
 const TierPrefix = "t2-"
 
-var ownTierID = regexp.MustCompile(`^(accept|replan|rework)(-\d+)?$|^` + TierPrefix + `|-(tasks|verdict|retask)(-\d+)?$|-r\d+$`)
+var ownTierID = regexp.MustCompile(`^(accept|replan|rework)(-\d+)?$|^` + TierPrefix + `|-(tasks|verdict|retask|integrate)(-\d+)?$|-r\d+$`)
 
 // longestTierID leaves room for what a run of tiers appends to the id of a workstream or task.
 const longestTierID = 48

@@ -279,9 +279,14 @@ type ReceiptDoc struct {
 // LandingDoc is a commit that the run put on a branch.
 type LandingDoc struct {
 	Contract agency.ContractID `json:"contract_id"`
-	Branch   string            `json:"branch"`
-	Commit   agency.OID        `json:"commit"`
-	Step     agency.StepKey    `json:"step"`
+	// Level is what it landed on; Branch which, a line of a tiered run by its words. The
+	// final merge has none.
+	Level  agency.LandingLevel `json:"level,omitempty"`
+	Branch string              `json:"branch"`
+	Commit agency.OID          `json:"commit"`
+	// Checks are those that passed on the tree whose checks let it land.
+	Checks []agency.CheckKind `json:"checks,omitempty"`
+	Step   agency.StepKey     `json:"step"`
 	agency.MergeDetails
 }
 

@@ -188,7 +188,9 @@ func (a *claims) land(c flow.Ctx, claim agency.Claim) (AttemptEnd, error) {
 	if err := a.Advance(c, "landing", agency.LandingBegun{}); err != nil {
 		return AttemptEnd{}, err
 	}
-	out, err := flow.Call(c, land.Activity, a.Key("land"), land.Spec{Run: a.in.Run, Contract: a.Contract.ID, Tree: claim.Tree, Lost: a.conflicts.lost})
+	out, err := flow.Call(c, land.Activity, a.Key("land"), land.Spec{
+		Run: a.in.Run, Contract: a.Contract.ID, Tree: claim.Tree, Lost: a.conflicts.lost, Line: a.how.Shared.Line, Source: a.how.source,
+	})
 	switch {
 	case err != nil:
 		return AttemptEnd{}, err

@@ -29,7 +29,7 @@ func (a *waiting) waitForFix(c flow.Ctx, out session.Outcome, at waitPoint) (*se
 		if err != nil || stop != "" {
 			return nil, stop, err
 		}
-		head, err := flow.Call(c, land.HeadActivity, q.key("head"), land.BranchSpec{Run: a.in.Run})
+		head, err := flow.Call(c, land.HeadActivity, q.key("head"), a.how.Shared.Level())
 		if err != nil {
 			return nil, "", err
 		}

@@ -7,6 +7,7 @@ import (
 	"agency/internal/effects"
 	"agency/internal/flow"
 	"agency/internal/land"
+	"agency/internal/schedule"
 	"agency/internal/session"
 )
 
@@ -27,6 +28,20 @@ type conflicts struct {
 	conflict   *openConflict // that the next claim resolves; nil: none is open
 	lost       []string      // of it, in the last claim
 	othersOpen bool          // other contracts were open when its base was taken
+}
+
+// Joining is how a contract is pursued that brings a line together with a level that it
+// could not land on: it begins with the files of both, as far as they merge, and lands
+// there with all that landed on the line.
+func (w *Shared) Joining(slot *schedule.Slot, source string, out land.Outcome) Work {
+	how := w.Member(slot)
+	how.source, how.baseKnown, how.Base, how.Before = source, true, out.Apart.Head, Handed{
+		Tree: out.Apart.Merged, Feedback: session.Feedback{Reason: out.Reason, Conflict: out.Conflict},
+	}
+	if f := out.Conflict; f != nil && len(f.Paths) > 0 {
+		how.conflict = &openConflict{from: out.Apart.From, ours: out.Apart.Ours, paths: f.Paths}
+	}
+	return how
 }
 
 // rememberConflict remembers a conflict of a member of a team.
@@ -95,7 +110,7 @@ func (a *conflicts) takeBase(c flow.Ctx) error {
 	}
 	a.outdated = false
 	a.seeLandings()
-	head, err := flow.Call(c, land.HeadActivity, a.Key("head"), land.BranchSpec{Run: a.in.Run})
-	a.base, a.othersOpen = head.Head, a.how.Shared.open(a.Contract.ID)
+	head, err := flow.Call(c, land.HeadActivity, a.Key("head"), a.how.Shared.Level())
+	a.base, a.othersOpen = head.Head, a.how.source == "" && a.how.Shared.open(a.Contract.ID)
 	return err
 }

@@ -1,5 +1,5 @@
 // Package contractrun is one contract on its way: a session works on it, its
-// claim is verified and reviewed, what holds lands on the run's branch, and
+// claim is verified and reviewed, what holds lands on its level, and
 // what is missed meanwhile is waited for. It is the same in every mode; which
 // contracts there are, and who works on them, is the business of mode.
 //
@@ -49,6 +49,8 @@ type Work struct {
 	Staged    bool                // its context is staged
 	baseKnown bool                // its base is known
 	mends     []agency.ContractID // whose work it mends
+	source    string              // the line that it brings together with the level
+	conflict  *openConflict       // that its first claim resolves
 	After     agency.ContractID   // whose work, that a person rejected, it goes on with
 	Before    Handed              // what another contract left
 	Many      bool                // a plan of many contracts
@@ -134,7 +136,7 @@ func New(contract agency.Contract, how Work) *Run {
 	s := &state{in: how.Shared.Facts, Contract: contract, role: contract.AssignedRole, base: how.Base, how: how}
 	w := &waiting{state: s}
 	t := &conversation{state: s, waiting: w}
-	k := &conflicts{state: s}
+	k := &conflicts{state: s, conflict: how.conflict}
 	v := &claims{state: s, conflicts: k}
 	return &Run{state: s, waiting: w, conversation: t, conflicts: k, claims: v, reviews: &reviews{state: s, conversation: t, claims: v}}
 }

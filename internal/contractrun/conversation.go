@@ -54,7 +54,7 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 	}
 	spec := session.Spec{
 		Run: a.in.Run, Contract: a.Contract.ID, Role: a.role, Agent: a.Agent(), Attempt: a.N, Staged: a.how.Staged, Level: level,
-		Tier: a.Contract.Tier, Leader: a.how.Shared.Lead.Role, Post: a.Contract.Post,
+		Line: a.how.Shared.Line, Tier: a.Contract.Tier, Leader: a.how.Shared.Lead.Role, Post: a.Contract.Post,
 	}
 	if roster.Leads(a.role) && !a.how.Many {
 		spec.MaxContracts = 1

@@ -21,7 +21,7 @@ func (a *reviews) giveReview(c flow.Ctx) (failure string, err error) {
 		if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
 			return "", err
 		}
-		head, err := flow.Call(c, land.HeadActivity, a.Key("head"), land.BranchSpec{Run: a.in.Run})
+		head, err := flow.Call(c, land.HeadActivity, a.Key("head"), a.how.Shared.Level())
 		if err != nil {
 			return "", err
 		}

@@ -8,6 +8,7 @@ import (
 	"agency/internal/budget"
 	"agency/internal/effects"
 	"agency/internal/flow"
+	"agency/internal/land"
 	"agency/internal/session"
 )
 
@@ -18,6 +19,9 @@ var Resume = flow.Signal[struct{}]{Name: "resume"}
 type Shared struct {
 	Facts
 	Lead Lead
+	// Line is the line of the run on which its contracts land, and begin from; empty: the
+	// run's branch.
+	Line string
 	*waits
 	managed bool // the lead answers the contracts' questions, and they wait together
 
@@ -27,7 +31,7 @@ type Shared struct {
 	fixes     int                     // contracts that mend what tests have shown
 	Plan      []agency.Contract       // that is carried out
 	Ended     []agency.ContractID     // of it
-	landings  []agency.ContractID     // contracts whose work on the run's branch grew, in order
+	landings  []agency.ContractID     // contracts whose work on its level grew, in order
 	answering *flow.Future[flow.None] // the lead's last session over a question
 }
 
@@ -58,7 +62,10 @@ func (w *Shared) Below(lead Lead) *Shared {
 	return below
 }
 
-// Landed notes that the work of a contract on the run's branch grew.
+// Level is what its contracts land on, as those name it who land and who look at it.
+func (w *Shared) Level() land.BranchSpec { return land.BranchSpec{Run: w.Run, Line: w.Line} }
+
+// Landed notes that the work of a contract on its level grew.
 func (w *Shared) Landed(ids ...agency.ContractID) { w.landings = append(w.landings, ids...) }
 
 // End notes that contracts have come to their end.

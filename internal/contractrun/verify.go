@@ -128,10 +128,10 @@ func deferredChecks(v agency.Verdict) (out []agency.Criterion) {
 
 // open tells whether contracts of the run's plans are open beside one: what is red
 // may be theirs to mend. One that is carried out by a plan of its own is as open as
-// that.
+// that; on a line only those count that land there, too.
 func (w *Shared) open(beside agency.ContractID) bool {
 	return slices.ContainsFunc(w.teams, func(t *Shared) bool {
-		return slices.ContainsFunc(t.Plan, func(p agency.Contract) bool {
+		return (w.Line == "" || w.Line == t.Line) && slices.ContainsFunc(t.Plan, func(p agency.Contract) bool {
 			return p.ID != beside && p.AssignedRole != agency.RoleReviewer && p.Type != agency.TypeDesign && !roster.Leads(p.AssignedRole) && !slices.Contains(t.Ended, p.ID)
 		})
 	})

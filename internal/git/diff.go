@@ -57,19 +57,20 @@ func FilesOf(changes []Change) (f agency.Files) {
 	return f
 }
 
-// CommitChanges is a commit with what it changed against its parent.
+// CommitChanges is a commit with what it changed against its parent; a merge changes
+// nothing that its parents have not.
 type CommitChanges struct {
 	Commit, Tree agency.OID
 	Changes      []Change
 }
 
 // LogChanges lists the commits that head reaches and not does not, newest
-// first, each with what it changed. Merges are left out.
+// first, each with what it changed.
 func (f Diff) LogChanges(ctx context.Context, head, not agency.OID) ([]CommitChanges, error) {
 	if err := checkOID(head, not); err != nil {
 		return nil, err
 	}
-	out, err := f.dir.run(ctx, "log", "-z", "--raw", "--no-merges", "--no-renames", "--full-index", "--no-abbrev", "--no-show-signature",
+	out, err := f.dir.run(ctx, "log", "-z", "--raw", "--diff-merges=off", "--no-renames", "--full-index", "--no-abbrev", "--no-show-signature",
 		"--no-color", "--no-notes", "--format=%x01%H%T", string(head), "^"+string(not), "--")
 	if err != nil {
 		return nil, err

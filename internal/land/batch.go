@@ -18,8 +18,8 @@ import (
 // are, the likelier one is red and all of it was for nothing.
 const maxBatch = 8
 
-// waiter is a landing that waits for its run's turn. Whoever has the turn may
-// land it with its own; out and done are of whoever holds the run's lock.
+// waiter is a landing that waits for its turn on its level. Whoever has the turn may
+// land it with its own; out and done are of whoever holds the level's lock.
 type waiter struct {
 	l    *landing
 	out  Outcome
@@ -28,58 +28,58 @@ type waiter struct {
 
 func (w *waiter) end(out Outcome) { w.out, w.done = out, true }
 
-// waiting are the landings of each run in the order in which they came.
+// waiting are the landings of each level in the order in which they came.
 type waiting struct {
 	mu  sync.Mutex
-	all map[agency.RunID][]*waiter
+	all map[string][]*waiter // by placeOf
 }
 
-func (w *waiting) join(run agency.RunID, x *waiter) (leave func()) {
+func (w *waiting) join(place string, x *waiter) (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
-		w.all = map[agency.RunID][]*waiter{}
+		w.all = map[string][]*waiter{}
 	}
-	w.all[run] = append(w.all[run], x)
+	w.all[place] = append(w.all[place], x)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.all[run] = slices.DeleteFunc(w.all[run], func(y *waiter) bool { return x == y })
-		if len(w.all[run]) == 0 {
-			delete(w.all, run)
+		w.all[place] = slices.DeleteFunc(w.all[place], func(y *waiter) bool { return x == y })
+		if len(w.all[place]) == 0 {
+			delete(w.all, place)
 		}
 	}
 }
 
-func (w *waiting) list(run agency.RunID) []*waiter {
+func (w *waiting) list(place string) []*waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.all[run])
+	return slices.Clone(w.all[place])
 }
 
-// line are the landings of a run that wait, who has the turn among them, in the
+// queued are the landings on a level that wait, who has the turn among them, in the
 // order in which they came; order is where each of them belongs: who has changed
 // undeclared what another declares goes after that one.
-func (q *Queue) line(ctx context.Context, run agency.RunID) (line []*waiter, order []int, err error) {
-	line = slices.DeleteFunc(q.waiting.list(run), func(x *waiter) bool { return x.done })
-	if len(line) < 2 {
-		return line, nil, nil
+func (q *Queue) queued(ctx context.Context, spec Spec) (queued []*waiter, order []int, err error) {
+	queued = slices.DeleteFunc(q.waiting.list(placeOf(spec.Run, spec.Line)), func(x *waiter) bool { return x.done })
+	if len(queued) < 2 {
+		return queued, nil, nil
 	}
-	waiting := make([]agency.Landing, len(line))
+	waiting := make([]agency.Landing, len(queued))
 	err = q.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		edits, err := board.EditsOf(s, run)
-		for i, w := range line {
+		edits, err := board.EditsOf(s, spec.Run)
+		for i, w := range queued {
 			waiting[i] = agency.Landing{Contract: w.l.contract, Edited: edits[w.l.spec.Contract]}
 		}
 		return err
 	})
-	return line, agency.LandingOrder(waiting, nil), err // shared files are in no record of edits
+	return queued, agency.LandingOrder(waiting, nil), err // shared files are in no record of edits
 }
 
-// batch are the landings of a line that go together: none, unless others wait
+// batch are the landings that wait and go together: none, unless others wait
 // and the run's checks take long.
-func (q *Queue) batch(ctx context.Context, run agency.RunID, line []*waiter, order []int) ([]*waiter, error) {
-	if len(line) < 2 || q.o.Took == nil {
+func (q *Queue) batch(ctx context.Context, run agency.RunID, queued []*waiter, order []int) ([]*waiter, error) {
+	if len(queued) < 2 || q.o.Took == nil {
 		return nil, nil
 	}
 	took, err := q.o.Took(ctx, run)
@@ -90,23 +90,23 @@ func (q *Queue) batch(ctx context.Context, run agency.RunID, line []*waiter, ord
 	if err != nil || took < above {
 		return nil, err
 	}
-	out := make([]*waiter, 0, len(line))
+	out := make([]*waiter, 0, len(queued))
 	for _, at := range order {
-		out = append(out, line[at])
+		out = append(out, queued[at])
 	}
 	return out[:min(len(out), maxBatch)], nil
 }
 
 // landPredecessors lands those that go before one, however the turn came to it. What goes
 // wrong there is for those whose landing it is: each tries by itself.
-func landPredecessors(ctx context.Context, line []*waiter, order []int, w *waiter) {
-	own := slices.Index(line, w)
+func landPredecessors(ctx context.Context, queued []*waiter, order []int, w *waiter) {
+	own := slices.Index(queued, w)
 	for _, at := range order {
 		if at == own {
 			return
 		}
-		if out, err := line[at].l.landAlone(ctx); err == nil {
-			line[at].end(out)
+		if out, err := queued[at].l.landAlone(ctx); err == nil {
+			queued[at].end(out)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (o Options) batchAbove(ctx context.Context, run agency.RunID) (above time.D
 
 // landBatch lands as many of a batch as go together, and finds out by halving
 // which make it red: each of those is told alone, on top of what landed before
-// it. Who is left out stays in line: what it does not go with may never land.
+// it. Who is left out goes on waiting: what it does not go with may never land.
 // red is a tree that is known to fail.
 func (q *Queue) landBatch(ctx context.Context, batch []*waiter, red agency.OID) error {
 	for range maxSwaps {
@@ -177,7 +177,7 @@ func (q *Queue) bisect(ctx context.Context, batch []*waiter, red agency.OID) err
 // or is refused is left out, and so is one that has landed before.
 func stack(ctx context.Context, batch []*waiter) (head agency.OID, steps []*step, in []*waiter, err error) {
 	first := batch[0].l
-	if head, err = first.head(ctx); err != nil || head == "" {
+	if head, err = first.level.head(ctx); err != nil || head == "" {
 		return head, nil, nil, err
 	}
 	at := head
@@ -200,7 +200,7 @@ func stack(ctx context.Context, batch []*waiter) (head agency.OID, steps []*step
 			continue
 		}
 		s := &step{landing: w.l, cand: *cand}
-		if s.commit, err = l.run.Dir().Commits().Write(ctx, cand.Tree, []agency.OID{at}, l.message(), identity(l.run)); err != nil {
+		if s.commit, err = l.run.Dir().Commits().Write(ctx, cand.Tree, l.parents(at), l.message(), identity(l.run)); err != nil {
 			return head, nil, nil, err
 		}
 		at, steps, in = s.commit, append(steps, s), append(in, w)
@@ -237,11 +237,7 @@ func moveAll(ctx context.Context, head agency.OID, steps []*step) (moved bool, e
 		return false, err
 	}
 	l.o.reached("land.intent.after")
-	if err := l.run.Send(ctx, tip.commit, head); err != nil {
-		return false, err
-	}
-	l.o.reached("land.objects")
-	if moved, err := tip.advance(ctx, tip.commit, head); err != nil || !moved {
+	if moved, err := tip.level.advance(ctx, tip, head); err != nil || !moved {
 		return false, err
 	}
 	l.o.reached("land.ref")
@@ -296,12 +292,12 @@ func beginAll(ctx context.Context, head agency.OID, steps []*step) (begun bool, 
 }
 
 func (s *step) intent() intent {
-	return intent{Step: s.key, Run: s.spec.Run, Contract: s.spec.Contract, Ref: s.ref, New: s.commit}
+	return intent{Step: s.key, Run: s.spec.Run, Contract: s.spec.Contract, Ref: s.level.ref(), New: s.commit}
 }
 
 // done closes the intent and appends the event, once.
 func (l *landing) done(tx *store.Tx, commit agency.OID) error {
-	first, err := closeIntent(tx, intent{Step: l.key, Run: l.spec.Run, Contract: l.spec.Contract, Ref: l.ref, New: commit})
+	first, err := closeIntent(tx, intent{Step: l.key, Run: l.spec.Run, Contract: l.spec.Contract, Ref: l.level.ref(), New: commit})
 	if err != nil || !first {
 		return err
 	}
@@ -312,8 +308,9 @@ func (l *landing) done(tx *store.Tx, commit agency.OID) error {
 	if err != nil {
 		return err
 	}
-	return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" landed on "+l.record.Branch+howWords(how), agency.Merged{
-		Contract: l.spec.Contract, Commit: commit, Step: l.key, Branch: l.record.Branch, MergeDetails: how,
+	kind, name := placeWords(l.level.ref())
+	return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" landed on "+name+howWords(how), agency.Merged{
+		Contract: l.spec.Contract, Commit: commit, Step: l.key, Branch: name, Level: kind, MergeDetails: how,
 	}), l.spec.Contract)
 }
 

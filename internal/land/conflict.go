@@ -10,7 +10,6 @@ import (
 	"agency/internal/git"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/workspace"
 )
 
 // maxSide bounds the change of either side that a packet shows; git has the
@@ -90,34 +89,27 @@ func (l *landing) landedSince(ctx context.Context, from, head agency.OID) (strin
 }
 
 // red sends a landing back whose merged tree fails its checks.
-func (l *landing) red(ctx context.Context, c Candidate, reasons []string) (Outcome, bool, error) {
+func (l *landing) red(ctx context.Context, c Candidate, reasons []string) (Outcome, error) {
 	out := Outcome{
 		Red:    &Red{Tree: c.Tree, Reasons: reasons},
 		Reason: "merged with what landed meanwhile it fails its checks: " + strings.Join(reasons, "; "),
 	}
 	if c.Tree == c.Claim {
 		out.Reason = "it fails the full checks: " + strings.Join(reasons, "; ")
-		return out, false, nil
+		return out, nil
 	}
-	w, err := l.run.Open(ctx, l.workspaceName(), workspace.Work)
-	if err != nil {
-		return out, false, err
-	}
-	from, err := w.Start()
-	if err != nil {
-		return out, false, err
-	}
-	if out.Conflict, err = l.packet(ctx, from, c.Head, c.Structural); err != nil {
-		return out, false, err
+	var err error
+	if out.Conflict, err = l.packet(ctx, l.from, c.Head, c.Structural); err != nil {
+		return out, err
 	}
 	out.Conflict.Detail = strings.Join(reasons, "\n")
 	if len(c.Structural) > 0 {
 		out.Reason = "it was merged structurally with what landed meanwhile in " + strings.Join(c.Structural, ", ") + " and fails its checks: " + strings.Join(reasons, "; ")
-		if out.Conflict.With, err = l.changers(ctx, from, c.Head, c.Structural); err != nil {
-			return out, false, err
+		if out.Conflict.With, err = l.changers(ctx, l.from, c.Head, c.Structural); err != nil {
+			return out, err
 		}
 	}
-	return out, false, l.tellConflict(ctx, out.Reason, c.Structural)
+	return out, l.tellConflict(ctx, out.Reason, c.Structural)
 }
 
 // tellConflict notes that a landing goes back to its owner, and why.

@@ -24,6 +24,7 @@ type crashSpec struct {
 	Land  *land.Spec
 	Batch []land.Spec // that land together
 	Merge *land.MergeSpec
+	Begin *land.BranchSpec // of a line
 }
 
 // crash performs the step as a host does and kills itself, with no deferred
@@ -51,6 +52,8 @@ func crash(text string) {
 	}
 	if spec.Batch != nil {
 		_, err = w.landTogether(ctx, spec.Batch)
+	} else if spec.Begin != nil {
+		_, err = w.queue().Branch(ctx, "begin", *spec.Begin)
 	} else if spec.Land != nil {
 		_, err = w.queue().Land(ctx, "land", *spec.Land)
 	} else {

@@ -9,7 +9,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/git"
-	"agency/internal/store"
 	"agency/internal/workspace"
 )
 
@@ -129,57 +128,6 @@ func takenBack(ctx context.Context, run *workspace.Run, ref string, was, is agen
 	return false, err
 }
 
-// advance moves the run's branch from its head to a commit: in the user's
-// repository, or, while the branch is checked out there, in the private git
-// directory alone. It is false where it has moved.
-func (l *landing) advance(ctx context.Context, tip, head agency.OID) (moved bool, err error) {
-	s, err := standingOf(ctx, l.run.User(), l.run.Dir(), l.ref)
-	if err != nil || s.head != head {
-		return false, err
-	}
-	busy, err := switching(ctx, l.run.User())
-	if err != nil {
-		return false, err
-	}
-	at, err := checkoutsOf(ctx, l.run, l.ref)
-	if err != nil {
-		return false, err
-	}
-	if !s.held && !busy && len(at) == 0 {
-		err = l.run.User().Refs().Update(ctx, l.ref, tip, head, "agency: "+string(l.key), identity(l.run))
-		if errors.As(err, new(*git.Moved)) || errors.As(err, new(*git.Vanished)) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		l.o.reached("land.moved")
-		back, err := takenBack(ctx, l.run, l.ref, head, tip)
-		if err != nil || !back {
-			return err == nil, err
-		}
-		at, _ = checkoutsOf(ctx, l.run, l.ref) // named only
-	}
-	old := agency.OID("")
-	if s.held {
-		old = head
-	} else if stale, err := l.run.Dir().Refs().Get(ctx, HeldRef); err != nil {
-		return false, err
-	} else {
-		old = stale
-	}
-	if err := l.run.Dir().Refs().Update(ctx, HeldRef, tip, old, "agency: "+string(l.key), identity(l.run)); err != nil {
-		return false, err
-	}
-	if s.held {
-		return true, nil
-	}
-	text := heldWords(l.record.Branch, s.user, at)
-	return true, l.o.write(ctx, func(tx *store.Tx) error {
-		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityWarning, text, agency.Log{Text: text}), l.spec.Contract)
-	})
-}
-
 // heldWords say where a branch that is held back stays, and until when.
 func heldWords(branch string, at agency.OID, where []string) string {
 	in := ""
@@ -208,7 +156,7 @@ func held(ctx context.Context, run *workspace.Run, ref, branch string, s standin
 // the others before it: KindInvalid names what is missing. It looks at git
 // alone.
 func Holds(ctx context.Context, run *workspace.Run, id agency.RunID, commit agency.OID, contract agency.ContractID, others []agency.ContractID) error {
-	commits, err := run.Dir().Commits().Log(ctx, commit, git.LogOptions{Not: []agency.OID{run.Base()}, FirstParent: true})
+	commits, err := run.Dir().Commits().Log(ctx, commit, git.LogOptions{Not: []agency.OID{run.Base()}})
 	if err != nil {
 		return err
 	}

@@ -130,9 +130,11 @@ func scanIntent(row store.Scanner) (intent, error) {
 // Landing is one entry of a run's list of landings.
 type Landing struct {
 	Contract agency.ContractID `json:"contract_id"`
-	Branch   string            `json:"branch"`
-	Commit   agency.OID        `json:"commit"`
-	Step     agency.StepKey    `json:"step"`
+	// Level is what it landed on, empty for the final merge, Branch which of that: a branch's short name, or words.
+	Level  agency.LandingLevel `json:"level"`
+	Branch string              `json:"branch"`
+	Commit agency.OID          `json:"commit"`
+	Step   agency.StepKey      `json:"step"`
 	agency.MergeDetails
 }
 
@@ -144,7 +146,11 @@ func Landings(q store.Querier, run agency.RunID) ([]Landing, error) {
 		if err != nil {
 			return Landing{}, err
 		}
-		return Landing{Contract: in.Contract, Branch: in.Ref[len("refs/heads/"):], Commit: in.New, Step: in.Step, MergeDetails: in.MergeDetails}, nil
+		kind, name := placeWords(in.Ref)
+		if in.Contract == "" {
+			kind = ""
+		}
+		return Landing{Contract: in.Contract, Level: kind, Branch: name, Commit: in.New, Step: in.Step, MergeDetails: in.MergeDetails}, nil
 	}, selectLandings, string(run))
 }
 

@@ -7,8 +7,10 @@
 // repeats one. A merge into a checked-out branch touches no file that the user
 // has changed; what stands in its way is named, with nothing touched.
 //
-// A landing is one claim on its way to the run's branch, batch several in one swap;
-// merge is the final one, and checkouts are the user's worktrees that go along.
+// A landing is one claim on its way to its level, which is the run's branch or a
+// line below it; batch several in one swap; merge is the final one, and checkouts are
+// the user's worktrees that go along. A line is a ref of the run's private git
+// directory: it lands, whole, on the level above.
 //
 // The package does not judge whether work is good: a Verifier is handed in.
 package land
@@ -27,15 +29,27 @@ var (
 	Activity       = flow.Activity[Spec, Outcome]{Name: "land"}
 	MergeActivity  = flow.Activity[MergeSpec, MergeOutcome]{Name: "land.merge"}
 	HeadActivity   = flow.Activity[BranchSpec, Branch]{Name: "land.head"}
+	MoveActivity   = flow.Activity[MoveSpec, flow.None]{Name: "land.move"}
 )
 
-// BranchSpec asks for the run's branch at the run's base.
+// BranchSpec asks for the run's branch at the run's base, or for a line at a commit of
+// the level above it.
 type BranchSpec struct {
 	Run  agency.RunID `json:"run"`
 	Base agency.OID   `json:"base"`
+	Line string       `json:"line,omitempty"` // "": the run's branch
 }
 
-// Branch is the run's branch.
+// MoveSpec asks that a line goes on to what its landing on the level above came to, or
+// back to where it stood before work that the level above would not have.
+type MoveSpec struct {
+	Run  agency.RunID `json:"run"`
+	Line string       `json:"line"`
+	From agency.OID   `json:"from"` // where it stands: nothing has landed on it since
+	To   agency.OID   `json:"to"`
+}
+
+// Branch is the run's branch, or a line.
 type Branch struct {
 	Ref  string     `json:"ref"` // full name
 	Head agency.OID `json:"head"`
@@ -46,12 +60,18 @@ type Branch struct {
 }
 
 // Spec asks for the landing of a claim: the tree of the workspace named like
-// the contract, or of Workspace where that is set.
+// the contract, or of Workspace where that is set. With a Source and no tree it is what
+// landed on that line that lands; with both, the tree brings the line together with what
+// it could not land on.
 type Spec struct {
-	Run       agency.RunID      `json:"run"`
-	Contract  agency.ContractID `json:"contract"`
-	Tree      agency.OID        `json:"tree"`
-	Workspace string            `json:"workspace,omitempty"`
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+	Tree     agency.OID        `json:"tree,omitempty"`
+	Line     string            `json:"line,omitempty"` // that it lands on; "": the run's branch
+	// Source is a line, whose head is the second parent of the landing, so that its
+	// landings stay in the history.
+	Source    string `json:"source,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
 	// Lost is what the claim lost of a conflict that it resolves; it is recorded
 	// with the landing.
 	Lost []string `json:"lost,omitempty"`
@@ -65,9 +85,20 @@ type Outcome struct {
 	Red      *Red             `json:"red,omitempty"`
 	Refused  *Refusal         `json:"refused,omitempty"`
 	Reason   string           `json:"reason,omitempty"`
+	// Apart is set beside these where a whole line did not land.
+	Apart *Apart `json:"apart,omitempty"`
 }
 
-// Landed is work on the run's branch. Already is set where an earlier try of
+// Apart is a line that could not land, for who brings both sides together.
+type Apart struct {
+	Head agency.OID `json:"head"` // of the level, a commit
+	From agency.OID `json:"from"` // the commit at which the line left it
+	Ours agency.OID `json:"ours"` // the files of the line, a tree
+	// Merged are the files of both, a tree, with conflict marks where they conflict.
+	Merged agency.OID `json:"merged"`
+}
+
+// Landed is work on its level. Already is set where an earlier try of
 // the same step had landed it.
 type Landed struct {
 	Commit  agency.OID `json:"commit"`
@@ -161,7 +192,7 @@ type Moved struct {
 	ByHand bool   `json:"by_hand,omitempty"`
 }
 
-// Candidate is a merged tree on its way to the run's branch.
+// Candidate is a merged tree on its way to its level.
 type Candidate struct {
 	Run      agency.RunID
 	Contract agency.ContractID
@@ -178,7 +209,7 @@ type Candidate struct {
 }
 
 // Verifier runs the whole suite on a merged tree before it becomes the head of
-// the run's branch. Reasons is empty where it passes.
+// its level. Reasons is empty where it passes.
 type Verifier interface {
 	VerifyLanding(ctx context.Context, c Candidate) (reasons []string, err error)
 }

@@ -2,7 +2,6 @@ package land
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -17,16 +16,16 @@ import (
 	"agency/internal/workspace"
 )
 
-// landing is one claim on its way to the run's branch.
+// landing is one claim, or a line, on its way to its level.
 type landing struct {
 	o        Options
 	run      *workspace.Run
-	record   agency.Run
 	contract agency.Contract
 	spec     Spec
 	key      agency.StepKey
-	ref      string
+	level    level
 	trial    bool // a conflict is no event: the head that it is with may not come
+	origin
 }
 
 // landAlone takes a landing to its end.
@@ -37,18 +36,18 @@ func (l *landing) landAlone(ctx context.Context) (Outcome, error) {
 			return out, err
 		}
 	}
-	return Outcome{}, agency.Errorf(agency.KindTransient, "%s was moved by somebody else at each of %d tries", l.ref, maxSwaps)
+	return Outcome{}, agency.Errorf(agency.KindTransient, "%s was moved by somebody else at each of %d tries", l.level.ref(), maxSwaps)
 }
 
 // attempt goes once from the branch's head to its next commit. retry is set where
 // the branch moved meanwhile.
 func (l *landing) attempt(ctx context.Context) (out Outcome, retry bool, err error) {
-	head, err := l.head(ctx)
+	head, err := l.level.head(ctx)
 	if err != nil {
 		return out, false, err
 	}
 	if head == "" {
-		return out, false, l.branchGone(ctx)
+		return out, false, l.level.gone(ctx)
 	}
 	if out.Landed, err = l.already(ctx, head); err != nil || out.Landed != nil {
 		return out, false, err
@@ -56,6 +55,7 @@ func (l *landing) attempt(ctx context.Context) (out Outcome, retry bool, err err
 	l.o.reached("land.begin")
 	cand, out, err := l.merge(ctx, head)
 	if err != nil || cand == nil {
+		out.Apart = l.apart(head, out)
 		return out, false, err
 	}
 	reasons, err := l.o.Verifier.VerifyLanding(ctx, *cand)
@@ -63,9 +63,11 @@ func (l *landing) attempt(ctx context.Context) (out Outcome, retry bool, err err
 		return out, false, err
 	}
 	if len(reasons) > 0 {
-		return l.red(ctx, *cand, reasons)
+		out, err = l.red(ctx, *cand, reasons)
+		out.Apart = l.apart(head, out)
+		return out, false, err
 	}
-	commit, err := l.run.Dir().Commits().Write(ctx, cand.Tree, []agency.OID{head}, l.message(), identity(l.run))
+	commit, err := l.run.Dir().Commits().Write(ctx, cand.Tree, l.parents(head), l.message(), identity(l.run))
 	if err != nil {
 		return out, false, err
 	}
@@ -75,13 +77,6 @@ func (l *landing) attempt(ctx context.Context) (out Outcome, retry bool, err err
 		return Outcome{}, err == nil, err
 	}
 	return Outcome{Landed: s.landed(1, cand.Tree)}, false, nil
-}
-
-// branchGone names how to bring the branch back.
-func (l *landing) branchGone(ctx context.Context) error {
-	last, err := lastOn(ctx, l.o.DB, l.run, l.spec.Run, l.ref)
-	short := strings.TrimPrefix(l.ref, "refs/heads/")
-	return errors.Join(err, agency.Errorf(agency.KindTransient, "branch %s was deleted", short).WithMend("git branch %s %s", short, last))
 }
 
 // lastOn is the commit that a run's branch was left at: the base before the
@@ -96,15 +91,6 @@ func lastOn(ctx context.Context, db *store.DB, run *workspace.Run, id agency.Run
 		return err
 	})
 	return last, err
-}
-
-// head is where the branch stands, brought up to what was held back of it.
-func (l *landing) head(ctx context.Context) (agency.OID, error) {
-	s, err := standingOf(ctx, l.run.User(), l.run.Dir(), l.ref)
-	if err == nil {
-		s, err = publish(ctx, l.run, l.ref, s)
-	}
-	return s.head, err
 }
 
 // already looks for the step on the branch: by the commit that its intent
@@ -158,24 +144,20 @@ func (l *landing) holds(ctx context.Context, commit, head agency.OID) (bool, err
 	return l.run.Dir().Commits().IsAncestor(ctx, commit, head)
 }
 
-// merge makes the candidate: the claim's change on top of head. A nil
+// merge makes the candidate: the change on top of head. A nil
 // candidate comes with the outcome that says why.
 func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outcome, error) {
-	w, err := l.run.Open(ctx, l.workspaceName(), workspace.Work)
-	if err != nil {
+	if err := l.trace(ctx, head); err != nil {
 		return nil, Outcome{}, err
 	}
-	from, err := w.Start()
-	if err != nil {
-		return nil, Outcome{}, err
-	}
-	if refused, err := l.refuseClaim(ctx, from); err != nil || refused.Refused != nil {
+	if refused, err := l.refuseClaim(ctx, l.from); err != nil || refused.Refused != nil {
 		return nil, refused, err
 	}
-	tree, structural, conflict, err := l.mergedTree(ctx, from, head)
+	tree, structural, conflict, err := l.mergedTree(ctx, l.from, head)
 	if err != nil || conflict != nil {
 		return nil, Outcome{Conflict: conflict, Reason: conflictReason(conflict)}, err
 	}
+	l.merged = tree
 	before, err := l.run.Dir().Refs().ResolveTree(ctx, head)
 	if err != nil {
 		return nil, Outcome{}, err
@@ -201,10 +183,12 @@ func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (tree a
 	if from == head {
 		return l.spec.Tree, nil, nil, nil
 	}
-	d := l.run.Dir()
-	claim, err := d.Commits().Write(ctx, l.spec.Tree, []agency.OID{from}, "claim of "+string(l.key), identity(l.run))
-	if err != nil {
-		return "", nil, nil, err
+	d, claim := l.run.Dir(), l.second
+	if !l.whole {
+		var err error
+		if claim, err = d.Commits().Write(ctx, l.spec.Tree, []agency.OID{from}, "claim of "+string(l.key), identity(l.run)); err != nil {
+			return "", nil, nil, err
+		}
 	}
 	m, err := d.Commits().Merge(ctx, head, claim)
 	if err != nil || len(m.Conflicts) == 0 {
@@ -213,6 +197,7 @@ func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (tree a
 	if tree, structural, err = l.structurally(ctx, m); err != nil || tree != "" {
 		return tree, structural, nil, err
 	}
+	l.merged = m.Tree // with conflict marks
 	c, err := l.packet(ctx, from, head, m.Conflicts)
 	if err != nil {
 		return "", nil, nil, err

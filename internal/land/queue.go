@@ -45,8 +45,8 @@ func (o Options) reached(point string) {
 	}
 }
 
-// Queue lands claims on the branches of runs, one at a time per run; where the
-// checks take long, those that wait for their turn land together.
+// Queue lands claims on the branches and lines of runs, one at a time on each; where
+// the checks take long, those that wait for their turn land together.
 type Queue struct {
 	o       Options
 	locks   keyed
@@ -60,6 +60,7 @@ func NewQueue(o Options) *Queue { return &Queue{o: o} }
 func Bind(r *flow.Registry, q *Queue, t *Target) {
 	flow.Bind(r, BranchActivity, q.Branch)
 	flow.Bind(r, HeadActivity, q.Head)
+	flow.Bind(r, MoveActivity, q.Move)
 	flow.Bind(r, Activity, q.Land)
 	flow.Bind(r, ResolutionActivity, q.Resolution)
 	flow.Bind(r, MergeActivity, t.Merge)
@@ -99,10 +100,13 @@ func branchRef(short string) string { return "refs/heads/" + short }
 // idempotent. A branch of the user whose name is in the way is KindInvalid and
 // names branch_prefix.
 func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (Branch, error) {
-	defer q.locks.lock(string(spec.Run))()
+	defer q.locks.lock(placeOf(spec.Run, spec.Line))()
 	run, record, err := q.o.open(ctx, spec.Run)
 	if err != nil {
 		return Branch{}, err
+	}
+	if spec.Line != "" {
+		return q.beginLine(ctx, run, spec)
 	}
 	if err := checkOwner(run.Info().Repo.CommonDir); err != nil {
 		return Branch{}, agency.Errorf(agency.KindDenied, "%w", err)
@@ -133,26 +137,22 @@ func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (
 	return b, mendable(err)
 }
 
-// Head is where the run's branch stands now.
+// Head is where the run's branch or a line stands now.
 func (q *Queue) Head(ctx context.Context, _ agency.StepKey, spec BranchSpec) (Branch, error) {
 	run, record, err := q.o.open(ctx, spec.Run)
 	if err != nil {
 		return Branch{}, err
 	}
-	defer q.locks.lock(string(spec.Run))()
-	b := Branch{Ref: branchRef(record.Branch)}
-	s, err := standingOf(ctx, run.User(), run.Dir(), b.Ref)
-	if err == nil && s.head == "" {
-		err = (&landing{o: q.o, run: run, spec: Spec{Run: spec.Run}, ref: b.Ref}).branchGone(ctx)
-	}
-	if err == nil {
-		s, err = publish(ctx, run, b.Ref, s)
+	defer q.locks.lock(placeOf(spec.Run, spec.Line))()
+	on := levelOf(q.o, run, record, spec.Line)
+	b := Branch{Ref: on.ref()}
+	if b.Head, err = on.head(ctx); err == nil && b.Head == "" {
+		err = on.gone(ctx)
 	}
 	if err != nil {
 		return b, err
 	}
-	b.Head = s.head
-	if b.Held, err = held(ctx, run, b.Ref, record.Branch, s); err != nil {
+	if b.Held, err = on.held(ctx); err != nil {
 		return b, err
 	}
 	b.Tree, err = run.Dir().Refs().ResolveTree(ctx, b.Head)
@@ -203,7 +203,7 @@ func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcom
 	if err != nil {
 		return Outcome{}, err
 	}
-	l := &landing{o: q.o, run: run, record: record, spec: spec, key: key, ref: branchRef(record.Branch)}
+	l := &landing{o: q.o, run: run, spec: spec, key: key, level: levelOf(q.o, run, record, spec.Line)}
 	if err := q.o.DB.Read(ctx, func(s *store.Snapshot) error {
 		l.contract, err = registry.Contract(s, spec.Run, spec.Contract)
 		return err
@@ -211,9 +211,10 @@ func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcom
 		return Outcome{}, err
 	}
 	w := &waiter{l: l}
-	defer q.waiting.join(spec.Run, w)()
+	place := placeOf(spec.Run, spec.Line)
+	defer q.waiting.join(place, w)()
 	q.o.reached("land.waits")
-	defer q.locks.lock(string(spec.Run))()
+	defer q.locks.lock(place)()
 	out := w.out
 	if !w.done {
 		out, err = q.turn(ctx, w)
@@ -224,12 +225,16 @@ func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcom
 	return out, mendable(err)
 }
 
-// measure tells what a landing changed, by its commit.
+// measure tells what a landing changed on its level, by its commit.
 func measure(ctx context.Context, run *workspace.Run, done *Landed) error {
 	if done == nil || done.Empty {
 		return nil
 	}
-	changes, err := run.Dir().Diff().Changed(ctx, done.Commit)
+	commits, err := run.Dir().Commits().Log(ctx, done.Commit, git.LogOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	changes, err := run.Dir().Diff().Changes(ctx, commits[0].Parents[0], done.Commit)
 	files := git.FilesOf(changes)
 	done.Files = &files
 	return err
@@ -237,17 +242,17 @@ func measure(ctx context.Context, run *workspace.Run, done *Landed) error {
 
 // turn lands what has the turn, with those that wait where that saves time.
 func (q *Queue) turn(ctx context.Context, w *waiter) (Outcome, error) {
-	line, order, err := q.line(ctx, w.l.spec.Run)
+	queued, order, err := q.queued(ctx, w.l.spec)
 	if err != nil {
 		return Outcome{}, err
 	}
-	batch, err := q.batch(ctx, w.l.spec.Run, line, order)
+	batch, err := q.batch(ctx, w.l.spec.Run, queued, order)
 	switch {
 	case err != nil:
 	case len(batch) > 1:
 		err = q.landBatch(ctx, batch, "")
 	default:
-		landPredecessors(ctx, line, order, w)
+		landPredecessors(ctx, queued, order, w)
 	}
 	if w.done { // what went wrong after that is for those whose landing it is
 		return w.out, nil

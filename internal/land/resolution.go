@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"agency/internal/agency"
@@ -132,7 +131,7 @@ func (l *landing) structurally(ctx context.Context, m git.Merge) (tree agency.OI
 		}
 		entries, paths = append(entries, e), append(paths, c.Base.Path)
 	}
-	tree, err = d.Index().TreeWith(ctx, m.Tree, filepath.Join(l.run.Folder(), "index.landing"), entries)
+	tree, err = d.Index().TreeWith(ctx, m.Tree, l.mergeScratch(), entries)
 	return tree, paths, err
 }
 

@@ -127,8 +127,15 @@ func claimed() session.Outcome {
 
 func (s *stage) registry() *flow.Registry {
 	r := flow.NewRegistry()
-	bind(s, r, land.BranchActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
-		return land.Branch{Ref: "refs/heads/agency/run-1/main"}, nil
+	bind(s, r, land.BranchActivity, func(_ context.Context, _ agency.StepKey, in land.BranchSpec) (land.Branch, error) {
+		if in.Line != "" {
+			s.log("begin %s", in.Line)
+		}
+		return land.Branch{Ref: "refs/heads/agency/run-1/main", Head: in.Base}, nil
+	})
+	bind(s, r, land.MoveActivity, func(_ context.Context, _ agency.StepKey, in land.MoveSpec) (flow.None, error) {
+		s.log("move %s from %s to %s", in.Line, in.From, in.To)
+		return flow.None{}, nil
 	})
 	bind(s, r, land.HeadActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
 		if s.heads != nil {
@@ -201,6 +208,9 @@ func (s *stage) registry() *flow.Registry {
 	})
 	bind(s, r, land.Activity, func(_ context.Context, key agency.StepKey, in land.Spec) (land.Outcome, error) {
 		s.lands = append(s.lands, in)
+		if in.Source != "" && in.Tree == "" {
+			return s.rises(in)
+		}
 		_, attempt, _ := strings.Cut(strings.TrimSuffix(string(key), "/land"), "attempt-")
 		if out, ok := s.landed[string(in.Contract)+" "+attempt]; ok {
 			s.log("land %s: %v", in.Contract, out.Landed != nil)

@@ -34,11 +34,12 @@ var visionary = contractrun.Lead{Role: agency.RoleVisionary, Plan: agency.PlanCo
 
 // tiers is what a tiered run knows by now.
 type tiers struct {
-	in     Input
-	top    *contractrun.Shared // of the workstreams
-	meshes map[string]*mesh    // by domain and group
-	looks  map[agency.ContractID]int
-	taken  map[string]bool // ids of contracts, without case: squads choose theirs at the same time
+	in      Input
+	top     *contractrun.Shared // of the workstreams
+	meshes  map[string]*mesh    // by domain and group
+	looks   map[agency.ContractID]int
+	domains map[string]*domain // by name
+	taken   map[string]bool    // ids of contracts, without case: squads choose theirs at the same time
 }
 
 // Tiered has a visionary say into which workstreams the goal falls and how deep each goes;
@@ -54,7 +55,7 @@ func Tiered(c flow.Ctx, in Input) (Result, error) {
 
 // throughTiers has the goal planned and the plan carried out and accepted.
 func throughTiers(c flow.Ctx, in Input) (Result, error) {
-	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, taken: map[string]bool{}}
+	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, domains: map[string]*domain{}, taken: map[string]bool{}}
 	plan, failure, err := r.plan(c, agency.PlanContract, "")
 	switch {
 	case err != nil || plan == nil:

@@ -9,6 +9,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/event"
+	"agency/internal/land"
 	"agency/internal/session"
 	"agency/internal/store"
 
@@ -21,6 +22,7 @@ func TestTieredDiesAtEachStep(t *testing.T) {
 		both := part("mine")
 		both.Writes = []string{"a.go"}
 		s.published = map[string]map[agency.ArtifactKind]string{"t2-architecture 1.1": {agency.ArtifactConflicts: `[{"domain": "web", "brief": "use JSON"}]`}}
+		s.landed = map[string]land.Outcome{"w on integration/web": apart(), "v on run": apart()}
 		s.byAttempt = map[string]session.Outcome{
 			"plan 1.1":    streams("w: t2 t3 t4 t5 web", "v: t2 t3 t4 t5 web", "z: t4 t5 B/x"),
 			"w-tasks 1.1": drafts("c1", part("a")), "w-tasks 1.2": tasks(part("a"), part("b", "a")),

@@ -31,6 +31,8 @@ type squad struct {
 	peer   *peer             // among the squads of its domain; nil: there is no other
 	all    []agency.Contract // the tasks of all rounds, each as it was done last
 	plans  int               // how often tasks were planned
+	began  bool              // tasks of it were begun
+	joins  int               // how often its line was brought together with a level
 
 	verdicts int // that were asked of its lead
 }
@@ -84,6 +86,9 @@ func (s *squad) attempt(c flow.Ctx, try int) (failure string, err error) {
 			failure = cmp.Or(why, "no tasks came")
 			return err
 		}
+		if err := s.beginLine(c); err != nil {
+			return err
+		}
 		for round := 1; ; round++ {
 			joint, stop, err := s.round(c, tasks, round)
 			switch {
@@ -91,6 +96,9 @@ func (s *squad) attempt(c flow.Ctx, try int) (failure string, err error) {
 				s.of.Stopped, failure = stop != "", stop
 				return err
 			case joint.Verdict == agency.JointPass:
+				if failure, err = s.rise(c); err != nil || failure != "" {
+					return err
+				}
 				return s.of.ClaimComplete(c)
 			case joint.Verdict == agency.JointFail || round > s.of.Contract.RetryBudget:
 				failure = jointText(joint)
@@ -127,7 +135,7 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 		if peers != nil {
 			how.Agents, how.Drafts = peers, true
 		}
-		d := s.draft(how, "Tasks of: "+of.Title, of.Description)
+		d := s.draft(how, "Tasks of: "+of.Title, s.planText())
 		plan, failure, err := d.Plan(c)
 		if plan != nil {
 			plan = s.tasks(d.Contracts(plan))
@@ -334,7 +342,7 @@ func (s *squad) record(c flow.Ctx, v agency.JointVerdict) error {
 // checked; red are the reasons why it does not hold.
 func (s *squad) integrate(c flow.Ctx) (red []string, err error) {
 	of := s.of.Contract
-	head, err := flow.Call(c, land.HeadActivity, "integration/head", land.BranchSpec{Run: s.in.Run})
+	head, err := flow.Call(c, land.HeadActivity, "integration/head", s.shared.Level())
 	if err != nil {
 		return nil, err
 	}

@@ -112,12 +112,15 @@ func drafts(id string, parts ...agency.Contract) session.Outcome {
 	}
 }
 
-var tieredCases = map[string]struct {
+// tieredCase is a run of tiers as it comes about.
+type tieredCase struct {
 	set  func(*stage, *Input)
 	want Result
 	said []string // in this order
 	not  []string // and nothing that begins so
-}{
+}
+
+var tieredCases = map[string]tieredCase{
 	"one implementer and one verifier": {
 		func(s *stage, _ *Input) { s.byAttempt["plan 1.1"] = streams("a: t4 t5 -") }, merged,
 		[]string{"session plan 1.1", "gate plan-1: approve", "session a 1.1", "verify a 1: true", "critic a 1 round 1.1: approve", "land a: true", "session accept 1.1", "gate merge-1: approve"},
@@ -404,8 +407,11 @@ var tieredCases = map[string]struct {
 	},
 }
 
-func TestTiered(t *testing.T) {
-	for name, tt := range tieredCases {
+func TestTiered(t *testing.T) { playTiered(t, tieredCases) }
+
+func playTiered(t *testing.T, cases map[string]tieredCase) {
+	t.Helper()
+	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			s, in := newStage(t), tieredInput
 			s.byAttempt = map[string]session.Outcome{}

@@ -60,7 +60,7 @@ type records struct {
 	receipts  []agency.Receipt
 	lines     []budget.Line
 	wall      time.Duration
-	commits   map[agency.ContractID][]agency.OID // landings, oldest first
+	landings  []agency.Merged // oldest first, without the final merge
 	words     *agency.ManagerWords
 	covered   []check.FileCoverage // of what landed last
 }
@@ -74,7 +74,7 @@ func read(q *store.Snapshot, id agency.RunID) (r records, err error) {
 		func() error { r.gates, err = registry.Gates(q, id); return err },
 		func() error { r.receipts, err = check.Receipts(q, id); return err },
 		func() error { r.lines, err = budget.Lines(q, id); return err },
-		func() error { r.commits, err = landings(q, id); return err },
+		func() error { r.landings, err = landings(q, id); return err },
 		func() error { r.words, err = registry.Words(q, id); return err },
 	} {
 		if err := one(); err != nil {
@@ -93,7 +93,8 @@ type gatherer struct {
 	r        agency.Report
 	passed   map[agency.ContractID]agency.Verdict // the last that passed
 	accepted []agency.Weakening
-	commit   map[agency.OID]agency.ContractID // whose landing each is
+	commit   map[agency.OID]agency.ContractID   // whose landing each is
+	commits  map[agency.ContractID][]agency.OID // of each contract, oldest first
 }
 
 func fold(from records, in Input) agency.Report {
@@ -119,11 +120,11 @@ func fold(from records, in Input) agency.Report {
 			g.accepted = append(g.accepted, one.Weakened...)
 		}
 	}
-	for id, commits := range g.commits {
-		for _, c := range commits {
-			g.commit[c] = id
-		}
+	g.commits = map[agency.ContractID][]agency.OID{}
+	for _, l := range g.landings {
+		g.commit[l.Commit], g.commits[l.Contract] = l.Contract, append(g.commits[l.Contract], l.Commit)
 	}
+	g.levels()
 	g.work()
 	g.checks()
 	g.coverage()
@@ -132,10 +133,9 @@ func fold(from records, in Input) agency.Report {
 	return g.r
 }
 
-// landings are the commits of each contract on the run's branch, oldest first.
-func landings(q store.Querier, id agency.RunID) (map[agency.ContractID][]agency.OID, error) {
+// landings are those of a run, on its branch and on the lines below it, oldest first.
+func landings(q store.Querier, id agency.RunID) (out []agency.Merged, err error) {
 	const page = 1000
-	out := map[agency.ContractID][]agency.OID{}
 	for after := int64(0); ; {
 		evs, err := event.Since(q, after, event.Filter{Run: id, Category: agency.CategoryGit}, page)
 		if err != nil {
@@ -145,7 +145,7 @@ func landings(q store.Querier, id agency.RunID) (map[agency.ContractID][]agency.
 			after = ev.ID
 			d, err := agency.DecodeDetail(ev)
 			if m, ok := d.(*agency.Merged); ok && err == nil && m.Contract != "" {
-				out[m.Contract] = append(out[m.Contract], m.Commit)
+				out = append(out, *m)
 			}
 		}
 		if len(evs) < page {
@@ -181,6 +181,9 @@ func (g *gatherer) work() {
 }
 
 func (g *gatherer) contract(c agency.Contract) {
+	if g.dropped(c) {
+		c.Status, c.Error = agency.StatusCancelled, "it landed on the line of its workstream, which never reached the run's branch"
+	}
 	v := g.passed[c.ID]
 	line := agency.ReportContract{
 		ID: c.ID, Title: c.Title, Role: c.AssignedRole, Status: c.Status, Error: c.Error, Attempts: c.Attempts, Iterations: c.Iterations,

@@ -27,6 +27,8 @@ func Gate(r agency.Report) (string, error) { return render(r, false) }
 func render(r agency.Report, whole bool) (string, error) {
 	t, err := template.New("report.md").Option("missingkey=error").Funcs(template.FuncMap{
 		"line": line, "quote": quote, "names": names, "namesOf": namesOf, "files": filesOf, "tests": tests, "share": share, "money": money, "short": agency.OID.Short,
+		"ids":    func(ids []agency.ContractID) string { return agency.JoinIDs(ids, ", ") },
+		"kinds":  func(kinds []agency.CheckKind) string { return agency.JoinIDs(kinds, ", ") },
 		"passed": passed, "things": agency.Things, "cost": CostLine, "localText": LocalText,
 		"unproved": (*agency.Unproved).Line, "expectations": agency.ExpectationsLine, "deref": func(n *int) int { return *n }, "holds": func(b *bool) bool { return *b },
 	}).Parse(page)

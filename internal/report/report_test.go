@@ -72,8 +72,8 @@ func team() (records, Input) {
 			{Role: "scaffolder", Contract: "b", Requests: 1, Billed: 50, Money: agency.Dollar / 4},
 			{Role: "project_manager", Contract: "plan", Requests: 3, Billed: 10, Money: agency.Dollar, Unpriced: true},
 		},
-		wall:    90 * time.Second,
-		commits: map[agency.ContractID][]agency.OID{"a": {"c1"}, "b": {"c2"}},
+		wall:     90 * time.Second,
+		landings: []agency.Merged{{Contract: "a", Commit: "c1"}, {Contract: "b", Commit: "c2"}},
 		// a.go was changed by both; the tests of the last landing reach more of it
 		// than those of its first author did.
 		covered: []check.FileCoverage{

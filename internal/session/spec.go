@@ -74,6 +74,9 @@ type Spec struct {
 	// From is the tree that the first attempt begins with where that is not the
 	// base, or one that takes a contract over: what another has left.
 	From agency.OID `json:"from,omitempty"`
+	// Line is the line of the run whose head the work begins from where Onto names no
+	// commit; empty: the run's branch.
+	Line string `json:"line,omitempty"`
 	// Review is set for a session that reviews a claim on the contract instead of
 	// working on it.
 	Review *ReviewOf `json:"review,omitempty"`

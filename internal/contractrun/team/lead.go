@@ -73,7 +73,7 @@ func (t *Team) Answer(c flow.Ctx, out session.Outcome, key string) (answer *sess
 	if !looks {
 		return answer, "", "", nil
 	}
-	head, err := flow.Call(c, land.HeadActivity, contractrun.Path(key, "head"), land.BranchSpec{Run: t.in.Run})
+	head, err := flow.Call(c, land.HeadActivity, contractrun.Path(key, "head"), t.Shared.Level())
 	return answer, head.Head, "", err
 }
 

@@ -115,7 +115,7 @@ func (t *progress) CheckDeferred(c flow.Ctx) error {
 	if len(t.deferred) == 0 {
 		return nil
 	}
-	head, err := flow.Call(c, land.HeadActivity, "owed/head", land.BranchSpec{Run: t.in.Run})
+	head, err := flow.Call(c, land.HeadActivity, "owed/head", t.Shared.Level())
 	if err != nil {
 		return err
 	}

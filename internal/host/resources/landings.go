@@ -41,7 +41,7 @@ func (l *Landings) Landings(ctx context.Context, id agency.RunID) (report.Input,
 	if err != nil {
 		return report.Input{}, err
 	}
-	head, err := l.Runs.head(ctx, id)
+	head, err := l.Runs.head(ctx, id, "")
 	if err != nil {
 		return report.Input{}, err
 	}

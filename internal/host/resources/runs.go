@@ -290,12 +290,15 @@ func (r *Runs) Close() {
 	}
 }
 
-// head is where a contract's work begins: the head of the run's branch, so
-// that a second contract stands on what the first landed.
-func (r *Runs) head(ctx context.Context, id agency.RunID) (agency.OID, error) {
+// head is where a contract's work begins: the head of the run's branch, or of a line,
+// so that a second contract stands on what the first landed.
+func (r *Runs) head(ctx context.Context, id agency.RunID, line string) (agency.OID, error) {
 	run, err := r.spaces.Run(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	if line != "" {
+		return land.LineHead(ctx, run, line)
 	}
 	kept, err := store.Get(ctx, r.o.DB, registry.Run, id)
 	if err != nil {

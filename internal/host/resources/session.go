@@ -179,7 +179,7 @@ func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Too
 	if bare {
 		return s.withServers(ctx, b, place{run, nil}, spec, session.NoCheckout())
 	}
-	head, err := s.Runs.head(ctx, spec.Run)
+	head, err := s.Runs.head(ctx, spec.Run, spec.Line)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -256,16 +257,27 @@ func waitsFor(h overseer.Health, node string, asked []budget.Asked) overseer.Hea
 
 // landed notes of each contract that landed where its criteria were looked for again.
 func landed(doc *api.InspectDoc) {
-	for _, l := range doc.Landings {
+	for i := range doc.Landings {
+		l := &doc.Landings[i]
+		if l.Contract != "" {
+			l.Level = cmp.Or(l.Level, agency.OnRun) // a landing of an earlier version
+		}
 		at := agency.LandedProof{Tree: l.Checked}
+		var on []agency.Receipt
 		for _, r := range doc.Receipts {
+			if r.Tree == l.Checked && r.Trial == "" {
+				on = append(on, agency.Receipt{Kind: r.Kind, ExitCode: r.ExitCode, Cause: r.Cause, Failed: r.Failed})
+			}
 			if r.Kind == agency.CheckTest && r.Tree == l.Checked && r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 {
 				at.Receipt = r.ID
 			}
 		}
-		i := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == l.Contract })
-		if i >= 0 && l.Checked != "" {
-			doc.Contracts[i].Criteria = agency.ProveByLanding(doc.Contracts[i].Criteria, at)
+		if l.Checked != "" {
+			l.Checks = agency.Green(on)
+		}
+		of := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == l.Contract })
+		if of >= 0 && l.Checked != "" {
+			doc.Contracts[of].Criteria = agency.ProveByLanding(doc.Contracts[of].Criteria, at)
 		}
 	}
 }
@@ -331,7 +343,7 @@ func add(doc *api.InspectDoc, p *agency.Progress, scarce waits, ev agency.Event)
 	scarce.add(ev, d)
 	switch d := d.(type) {
 	case *agency.Merged:
-		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step, MergeDetails: d.MergeDetails})
+		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Level: d.Level, Branch: d.Branch, Commit: d.Commit, Step: d.Step, MergeDetails: d.MergeDetails})
 	case *agency.ModelRouted:
 		doc.Routing = append(doc.Routing, api.RoutingDoc{Contract: ev.ContractID, Role: ev.Role, ModelRouted: *d})
 	case *agency.PlanSubmitted:

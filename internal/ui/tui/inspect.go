@@ -240,13 +240,17 @@ func landings(st Style, ls []api.LandingDoc) string {
 	if len(ls) == 0 {
 		return ""
 	}
-	t, how := table{head: []string{"LANDED", "COMMIT", "BRANCH"}}, ""
+	t, how := table{head: []string{"LANDED", "COMMIT", "ON", "VERIFIED"}}, ""
 	for _, l := range ls {
 		name := string(l.Contract)
 		if name == "" {
 			name = "final merge"
 		}
-		t.add(name, l.Commit.Short(), l.Branch)
+		verified := ""
+		if len(l.Checks) > 0 {
+			verified = agency.JoinIDs(l.Checks, ", ") + " on " + l.Checked.Short()
+		}
+		t.add(name, l.Commit.Short(), l.Branch, verified)
 		if len(l.Structural) > 0 {
 			how += fmt.Sprintf("%s was merged structurally in %s.\n", name, Line(strings.Join(l.Structural, ", ")))
 		}

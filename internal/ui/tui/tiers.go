@@ -26,6 +26,9 @@ func Tier(st Style, d api.InspectDoc, tier agency.Tier) string {
 				indented(strings.TrimSpace(Clean(a.Content)), "  "))
 		}
 	}
+	b.WriteString(landings(st, slices.DeleteFunc(slices.Clone(d.Landings), func(l api.LandingDoc) bool {
+		return !slices.ContainsFunc(d.Contracts, func(c api.ContractDoc) bool { return c.ID == l.Contract && c.Tier == string(tier) })
+	})))
 	switch tier {
 	case agency.TierSquadLead:
 		b.WriteString(joints(st, d.Joints))
