@@ -300,7 +300,7 @@ func caseCollisions(entries []git.Entry, added map[string]bool) []string {
 func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, error) {
 	var others []agency.Reservation
 	err := l.o.DB.Read(ctx, func(q *store.Snapshot) (err error) {
-		others, err = reservation.Others(q, l.spec.Run, l.spec.Contract)
+		others, err = reservation.Others(q, l.spec.Run, l.spec.Contract, l.with())
 		return err
 	})
 	if err != nil {
@@ -322,6 +322,18 @@ func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, er
 	return out, l.o.write(ctx, func(tx *store.Tx) error { return l.tellReserved(tx, taken) })
 }
 
+// with is the contract all of whose work lands by this, where it is more than its own: that
+// of a whole line, also where somebody had to bring it together with its level.
+func (l *landing) with() agency.ContractID {
+	switch {
+	case l.spec.Source == "":
+		return ""
+	case l.whole:
+		return l.contract.ID
+	}
+	return l.contract.ParentID
+}
+
 // takes compares a candidate, which goes on top of a commit, with names of others, and
 // remembers which.
 func (l *landing) takes(ctx context.Context, c *Candidate, on agency.OID, names []agency.Reservation) ([]reservation.Taking, error) {
@@ -341,7 +353,7 @@ func (l *landing) takes(ctx context.Context, c *Candidate, on agency.OID, names 
 func compared(tx *store.Tx, steps []*step, fresh [][]agency.Reservation) (all bool, err error) {
 	all = true
 	for i, s := range steps {
-		others, err := reservation.Others(tx, s.spec.Run, s.spec.Contract)
+		others, err := reservation.Others(tx, s.spec.Run, s.spec.Contract, s.with())
 		if err != nil {
 			return false, err
 		}

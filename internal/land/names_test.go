@@ -247,3 +247,31 @@ func TestRefusedLandingSurvivesAKill(t *testing.T) {
 	}
 	w.clean()
 }
+
+// A workstream's line brings what its tasks reserved, and is held against what others did.
+func TestLineBringsTheNamesOfItsTasks(t *testing.T) {
+	w := begin(t, gittest.New(t, "a.txt", "1\n"), false)
+	for _, c := range []agency.Contract{{ID: "w.1"}, {ID: "one", ParentID: "w.1"}, {ID: "stranger"}} {
+		c.RunID, c.Title = runID, "Title of "+string(c.ID)
+		if err := w.db.Write(t.Context(), func(tx *store.Tx) error { return registry.CreateContract(tx, c) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.line(lineW, w.run().Base())
+	w.reserve("one", "0042")
+	if out := w.land("one", onLine(lineW, w.claim("one", w.run().Base(), "db/0042.sql", "port 8080\n"))); out.Landed == nil {
+		t.Fatalf("%+v", out)
+	}
+	rise := land.Spec{Run: runID, Contract: "w.1", Source: lineW}
+	w.reserve("stranger", "8080")
+	if out := w.land("rise", rise); out.Refused == nil || out.Refused.Cause != land.CauseReserved || strings.Contains(out.Reason, "0042 ") {
+		t.Fatalf("landed: %+v", out)
+	}
+	if err := w.db.Write(t.Context(), func(tx *store.Tx) error { return reservation.Forget(tx, runID) }); err != nil {
+		t.Fatal(err)
+	}
+	w.reserve("one", "0042")
+	if out := w.land("rise again", rise); out.Landed == nil {
+		t.Fatalf("%+v", out)
+	}
+}

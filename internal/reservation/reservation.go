@@ -151,10 +151,14 @@ func List(q store.Querier, run agency.RunID) ([]agency.Reservation, error) {
 	return out, err
 }
 
-// Others are the names of a run that a contract may not take.
-func Others(q store.Querier, run agency.RunID, contract agency.ContractID) (out []agency.Reservation, err error) {
+// Others are the names of a run that a contract may not take. With is the one whose work
+// lands with it, all that was done below it; empty: its own alone.
+func Others(q store.Querier, run agency.RunID, contract, with agency.ContractID) (out []agency.Reservation, err error) {
 	all, contracts, err := read(q, run)
 	for _, h := range all {
+		if with != "" && (h.Contract == with || builds(h.Contract, with, contracts, func(c agency.Contract) []agency.ContractID { return []agency.ContractID{c.ParentID} })) {
+			continue
+		}
 		if h.Contract != contract && !builds(contract, h.Contract, contracts, func(c agency.Contract) []agency.ContractID {
 			return append([]agency.ContractID{c.ParentID}, c.DependsOn...)
 		}) {

@@ -257,7 +257,7 @@ func TestNamesOfLeadsAndOfDependencies(t *testing.T) {
 	for c, want := range map[agency.ContractID]string{"a": "0042", "b": "0042 /v1/users", "tests": "0042", "l1": "/v1/users", "l2": "0042 /v1/users"} {
 		var got []string
 		if err := p.Read(t.Context(), func(s *store.Snapshot) error {
-			all, err := reservation.Others(s, run, c)
+			all, err := reservation.Others(s, run, c, "")
 			for _, r := range all {
 				got = append(got, r.Name)
 			}
