@@ -20,9 +20,7 @@ type Report struct {
 	Contracts  []ReportContract `json:"contracts"` // of the work, in the order of the plan
 	CostByRole []RoleCost       `json:"cost_by_role"`
 	LeftOpen   LeftOpen         `json:"left_open"`
-	// Levels are the branch of a tiered run and the lines below it, from below.
-	Levels  []ReportLevel `json:"levels,omitempty"`
-	Manager *ManagerWords `json:"manager,omitempty"`
+	Manager    *ManagerWords    `json:"manager,omitempty"`
 	// Acts are what acts on others' machines of what the last merge gate showed.
 	Acts []Act `json:"acts_elsewhere,omitempty"`
 }
@@ -59,7 +57,9 @@ type LocalFile struct {
 // Rollup is the counts of a run over all its contracts. A nil count
 // was not measured.
 type Rollup struct {
-	FeatureID FeatureID `json:"feature_id,omitempty"`
+	// Levels are the branch of a tiered run and the lines below it, from below.
+	Levels    []ReportLevel `json:"levels,omitempty"`
+	FeatureID FeatureID     `json:"feature_id,omitempty"`
 	// Success: something landed, nothing failed or is still to come, and what
 	// critics read they approved of in the end.
 	Success bool `json:"success"`

@@ -40,12 +40,12 @@ func (g *gatherer) levels() {
 			if l.Level != level {
 				continue
 			}
-			i := slices.IndexFunc(g.r.Levels, func(o agency.ReportLevel) bool { return o.Level == level && o.Name == l.Branch })
+			i := slices.IndexFunc(g.r.Rollup.Levels, func(o agency.ReportLevel) bool { return o.Level == level && o.Name == l.Branch })
 			if i < 0 {
-				i = len(g.r.Levels)
-				g.r.Levels = append(g.r.Levels, agency.ReportLevel{Level: level, Name: l.Branch})
+				i = len(g.r.Rollup.Levels)
+				g.r.Rollup.Levels = append(g.r.Rollup.Levels, agency.ReportLevel{Level: level, Name: l.Branch})
 			}
-			o := &g.r.Levels[i]
+			o := &g.r.Rollup.Levels[i]
 			if !slices.Contains(o.Contracts, l.Contract) {
 				o.Contracts = append(o.Contracts, l.Contract)
 			}

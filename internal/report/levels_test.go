@@ -34,7 +34,7 @@ func TestLevels(t *testing.T) {
 	}
 	r := fold(from, Input{Landed: []git.CommitChanges{{Commit: "c5"}, {Commit: "c4"}, {Commit: "c1"}}})
 	var got []string
-	for _, l := range r.Levels {
+	for _, l := range r.Rollup.Levels {
 		got = append(got, strings.Join([]string{l.Name, agency.JoinIDs(l.Contracts, ","), string(l.Tree), agency.JoinIDs(l.Checks, ","), map[bool]string{true: "apart"}[l.Apart]}, "|"))
 	}
 	want := []string{"workstream w|a|t-c1||", "workstream v|b|t-c2||apart", "workstream x|c|t-c3||apart", "the integration of web|w|t-c4||", "agency/run/main|w|t-c5|test|"}
