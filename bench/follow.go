@@ -11,8 +11,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
-	"agency/internal/registry"
-	"agency/internal/store"
 )
 
 const (
@@ -41,10 +39,7 @@ func measureFollow(ctx context.Context, b *bench) (out []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	err = l.db.Write(ctx, func(tx *store.Tx) error {
-		return registry.CreateRun(tx, agency.Run{ID: benchRun, Goal: "all parts", Mode: agency.ModeMultiAgent, State: agency.StateRunning}, []byte(`{}`))
-	})
-	if err != nil {
+	if err := l.begin(ctx); err != nil {
 		return nil, err
 	}
 	amiss, lags, written := 0, []time.Duration{}, 0.0

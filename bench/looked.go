@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,11 +10,14 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/budget"
+	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/host/view"
+	"agency/internal/registry"
 	hostserve "agency/internal/serve"
 	"agency/internal/store"
 )
@@ -88,4 +92,19 @@ func toolEvent(n int, agent agency.AgentID, contract agency.ContractID) agency.E
 	})
 	ev.AgentID, ev.Role, ev.ContractID = agent, agency.RoleImplementer, contract
 	return ev
+}
+
+// begin records the run, as the host does that starts it.
+func (l *looked) begin(ctx context.Context) error {
+	kept, err := json.Marshal(host.RunConfig{Config: config.Defaults()})
+	if err != nil {
+		return err
+	}
+	return l.db.Write(ctx, func(tx *store.Tx) error {
+		run := agency.Run{ID: benchRun, Goal: "all parts", Mode: agency.ModeMultiAgent, State: agency.StateRunning, Branch: "agency/bench/main", Target: "main"}
+		if err := registry.CreateRun(tx, run, kept); err != nil {
+			return err
+		}
+		return budget.Open(tx, benchRun, budget.Root, "", budget.Limits{})
+	})
 }

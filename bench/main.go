@@ -36,7 +36,7 @@ func main() {
 // rows are all that there are, in the order of the table.
 func rows() []row {
 	return []row{
-		durableRow(), turnRow(), prefixRow(), tailRow(), followRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(),
+		durableRow(), turnRow(), prefixRow(), tailRow(), followRow(), snapshotRow(), sandboxRow(), startRow(), inspectRow(), crowdRow(),
 		mailRow(), backlogRow(), idleRow(), casRow(), executorRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
 	}
 }
