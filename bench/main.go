@@ -37,7 +37,7 @@ func main() {
 func rows() []row {
 	return []row{
 		durableRow(), turnRow(), prefixRow(), tailRow(), followRow(), snapshotRow(), sandboxRow(), startRow(), inspectRow(), crowdRow(),
-		mailRow(), backlogRow(), idleRow(), casRow(), executorRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
+		mailRow(), backlogRow(), idleRow(), casRow(), executorRow(), tiersRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
 	}
 }
 
