@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"agency/internal/agency"
@@ -68,9 +67,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 	if err == nil {
 		doc.Report, err = r.report(ctx, id)
 	}
-	for i := range doc.Contracts {
-		takeBack(doc.Contracts[i].Criteria, doc.Report, doc.Contracts[i].ID)
-	}
+	takeBack(doc.Contracts, doc.Report)
 	return doc, err
 }
 
@@ -92,18 +89,32 @@ func tiers(q store.Querier, id agency.RunID, doc *api.InspectDoc) (err error) {
 	return err
 }
 
-// takeBack marks the criteria of a contract that a later landing took back, as measured by
+// takeBack marks the criteria of contracts that a later landing took back, as measured by
 // the report.
-func takeBack(criteria []agency.Proof, r agency.Report, id agency.ContractID) {
+func takeBack(docs []api.ContractDoc, r agency.Report) {
+	at := placesOf(docs)
 	for _, c := range r.Contracts {
+		i, known := at[c.ID]
 		for _, lost := range c.Criteria {
-			for i := range criteria {
-				if c.ID == id && lost.Undone && criteria[i].ID == lost.ID {
-					criteria[i] = lost
+			if !known || !lost.Undone {
+				continue
+			}
+			for j := range docs[i].Criteria {
+				if p := &docs[i].Criteria[j]; p.ID == lost.ID {
+					*p = lost
 				}
 			}
 		}
 	}
+}
+
+// placesOf is where each contract stands.
+func placesOf(docs []api.ContractDoc) map[agency.ContractID]int {
+	at := make(map[agency.ContractID]int, len(docs))
+	for i := range docs {
+		at[docs[i].ID] = i
+	}
+	return at
 }
 
 // contracts are the run's contracts, each with the proofs of its last verdict, also of
@@ -126,20 +137,23 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 		return nil, nil, err
 	}
 	docs := make([]api.ContractDoc, 0, len(cs))
+	red, spent := check.LastReds(receipts), budget.By(lines, func(l budget.Line) agency.ContractID { return l.Contract })
+	judged := map[agency.ContractID]agency.Verdict{}
+	for _, v := range verdicts {
+		judged[v.ContractID] = v
+	}
+	reviewed := agency.ByContract(reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
 	for _, c := range cs {
-		spent := budget.Sum(lines, func(l budget.Line) bool { return l.Contract == c.ID })
-		c.TokensUsed, c.CostUSD = spent.Tokens, spent.Money.Float()
-		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: check.LastRed(receipts, c.ID)}
-		var last agency.Verdict
-		for _, v := range verdicts {
-			if v.ContractID == c.ID {
-				d.Unproved, d.Expectations, d.Unchecked, last = v.Unproved, v.Expectations, v.Unchecked, v
-			}
+		last, reviews := judged[c.ID], reviewed[c.ID]
+		c.TokensUsed, c.CostUSD = spent[c.ID].Tokens, spent[c.ID].Money.Float()
+		d := api.ContractDoc{
+			Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: red[c.ID],
+			Unproved: last.Unproved, Expectations: last.Expectations, Unchecked: last.Unchecked,
 		}
 		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {
 			d.Criteria = last.Proofs
 			for _, r := range reviews {
-				if r.ContractID == c.ID && r.Tree == last.Tree {
+				if r.Tree == last.Tree {
 					d.Criteria = agency.ProveByReview(d.Criteria, r)
 				}
 			}
@@ -251,16 +265,17 @@ func waitsFor(h overseer.Health, node string, asked []budget.Asked) overseer.Hea
 
 // landed notes of each contract that landed where its criteria were looked for again.
 func landed(doc *api.InspectDoc) {
-	for _, l := range doc.Landings {
-		at := agency.LandedProof{Tree: l.Checked}
-		for _, r := range doc.Receipts {
-			if r.Kind == agency.CheckTest && r.Tree == l.Checked && r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 {
-				at.Receipt = r.ID
-			}
+	green := map[agency.OID]agency.ReceiptID{} // the last test command that passed, by tree
+	for _, r := range doc.Receipts {
+		if r.Kind == agency.CheckTest && r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 {
+			green[r.Tree] = r.ID
 		}
-		i := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == l.Contract })
-		if i >= 0 && l.Checked != "" {
-			doc.Contracts[i].Criteria = agency.ProveByLanding(doc.Contracts[i].Criteria, at)
+	}
+	at := placesOf(doc.Contracts)
+	for _, l := range doc.Landings {
+		if i, known := at[l.Contract]; known && l.Checked != "" {
+			c := &doc.Contracts[i]
+			c.Criteria = agency.ProveByLanding(c.Criteria, agency.LandedProof{Tree: l.Checked, Receipt: green[l.Checked]})
 		}
 	}
 }
@@ -273,9 +288,10 @@ func progressed(doc *api.InspectDoc, p *agency.Progress) {
 			c.Progress = 1 // also where its events are gone
 		}
 	}
+	places := placesOf(doc.Contracts)
 	for i := range doc.Agents {
 		a := &doc.Agents[i]
-		if at := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == a.Contract }); at >= 0 {
+		if at, known := places[a.Contract]; known {
 			a.Progress = doc.Contracts[at].Progress
 		}
 	}
