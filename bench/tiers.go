@@ -305,7 +305,9 @@ func (shop) Routing(context.Context, agency.RunID) (agency.Routing, error) {
 func (shop) Change(context.Context, agency.RunID, agency.OID, agency.OID) (effects.Change, error) {
 	return effects.Change{Stat: " a.go | 2 +-\n"}, nil
 }
+
 func (shop) Landings(context.Context, agency.RunID) (report.Input, error) { return report.Input{}, nil }
+
 func (shop) MarkDone(context.Context, agency.RunID, string, agency.OID, agency.FeatureID, agency.FeatureEvidence) (agency.OID, error) {
 	return "marked", nil
 }
