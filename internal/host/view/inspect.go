@@ -28,14 +28,18 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if err != nil {
 			return err
 		}
-		if doc.RunDoc, err = r.doc(q, run); err != nil {
+		all, err := registry.Contracts(q, id)
+		if err != nil {
+			return err
+		}
+		if doc.RunDoc, err = r.docWith(q, run, all); err != nil {
 			return err
 		}
 		if doc.Reviews, err = registry.Reviews(q, id); err != nil {
 			return err
 		}
 		doc.Reviews = orEmpty(doc.Reviews)
-		if doc.Contracts, doc.Verdicts, err = contracts(q, id, doc.Reviews); err != nil {
+		if doc.Contracts, doc.Verdicts, err = contracts(q, id, all, doc.Reviews); err != nil {
 			return err
 		}
 		if doc.Receipts, err = receipts(q, id); err != nil {
@@ -66,6 +70,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 	})
 	if err == nil {
 		doc.Report, err = r.report(ctx, id)
+		doc.Report.State, doc.Report.Reason = doc.State, doc.Reason
 	}
 	takeBack(doc.Contracts, doc.Report)
 	return doc, err
@@ -119,11 +124,7 @@ func placesOf(docs []api.ContractDoc) map[agency.ContractID]int {
 
 // contracts are the run's contracts, each with the proofs of its last verdict, also of
 // one that refused a claim; before that with its criteria as open.
-func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
-	cs, err := registry.Contracts(q, id)
-	if err != nil {
-		return nil, nil, err
-	}
+func contracts(q *store.Snapshot, id agency.RunID, cs []agency.Contract, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
 	verdicts, err := verdicts.All(q, id)
 	if err != nil {
 		return nil, nil, err
