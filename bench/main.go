@@ -36,8 +36,8 @@ func main() {
 // rows are all that there are, in the order of the table.
 func rows() []row {
 	return []row{
-		durableRow(), turnRow(), prefixRow(), tailRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(),
-		mailRow(), backlogRow(), manyRow(), casRow(), executorRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
+		durableRow(), turnRow(), prefixRow(), tailRow(), followRow(), snapshotRow(), sandboxRow(), startRow(), watchRow(), inspectRow(), crowdRow(),
+		mailRow(), backlogRow(), manyRow(), casRow(), executorRow(), tiersRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
 	}
 }
 
@@ -45,7 +45,7 @@ func rows() []row {
 func contenders() map[string]func(context.Context, peer.Job) (peer.Report, error) {
 	return map[string]func(context.Context, peer.Job) (peer.Report, error){
 		"ours": oursContender, "bare": bareContender, "bare-whole": bareWholeContender, "crowd": crowdContender,
-		"executor": executorContender, "advising": advisingContender,
+		"executor": executorContender, "advising": advisingContender, "watch": watchContender,
 	}
 }
 

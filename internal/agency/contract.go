@@ -421,3 +421,13 @@ func Depending(c Contract) Contract {
 	}
 	return c
 }
+
+// ByContract parts what is about contracts by the one that each is about, in their order.
+func ByContract[T any](all []T, of func(T) ContractID) map[ContractID][]T {
+	out := map[ContractID][]T{}
+	for _, v := range all {
+		id := of(v)
+		out[id] = append(out[id], v)
+	}
+	return out
+}

@@ -38,11 +38,23 @@ func AtStart(all []agency.Receipt) (out []agency.Receipt) {
 	return out
 }
 
-// LastRed are the checks that fail of a contract's own files as they were last
+// LastReds are the checks that fail of each contract's own files as they were last
 // checked, wherever that was. All are the receipts of the run.
-func LastRed(all []agency.Receipt, contract agency.ContractID) []agency.Red {
-	own := slices.DeleteFunc(slices.Clone(all), func(r agency.Receipt) bool { return r.ContractID != contract || r.Stage == string(StageBase) })
-	return Reds(Latest(own), all)
+func LastReds(all []agency.Receipt) map[agency.ContractID][]agency.Red {
+	own, base, out := map[agency.ContractID][]agency.Receipt{}, []agency.Receipt{}, map[agency.ContractID][]agency.Red{}
+	for _, r := range all {
+		if r.Stage == string(StageBase) {
+			base = append(base, r)
+		} else {
+			own[r.ContractID] = append(own[r.ContractID], r)
+		}
+	}
+	for id, rs := range own {
+		if red := Reds(Latest(rs), base); len(red) > 0 {
+			out[id] = red
+		}
+	}
+	return out
 }
 
 // RedOf is a receipt as a red check; false where it passes, and of a trial.

@@ -32,7 +32,7 @@ func TestRedTestsAreNamedWithWhatWasRedBefore(t *testing.T) {
 		suiteOf(StageClaim, "t2", "main", "!C/sub"), // again, alone
 	}
 	all[3].Output = "one\n\nFAIL: C/sub\nexit status 1\n"
-	red := LastRed(all, "main")
+	red := LastReds(all)["main"]
 	if len(red) != 1 {
 		t.Fatalf("%+v", red)
 	}
@@ -44,7 +44,7 @@ func TestRedTestsAreNamedWithWhatWasRedBefore(t *testing.T) {
 	if !strings.HasSuffix(red[0].Head(), "exit code 1; red before too") || lines[0] != "failed: B (failed before)" || lines[1] != "failed: C/sub" || lines[4] != "| exit status 1" {
 		t.Errorf("%s %q", red[0].Head(), lines)
 	}
-	if red := LastRed(append(all, suiteOf(StageLanding, "t3", "main", "A", "B")), "main"); len(red) != 0 {
+	if red := LastReds(append(all, suiteOf(StageLanding, "t3", "main", "A", "B")))["main"]; len(red) != 0 {
 		t.Errorf("what was mended is still red: %+v", red)
 	}
 }
@@ -73,7 +73,7 @@ func TestTrialsAreNotRed(t *testing.T) {
 			t.Errorf("%s is red", trial)
 		}
 	}
-	if red := LastRed(all, "main"); len(red) != 1 || len(red[0].Tests) != 1 || red[0].Tests[0].Name != "A" {
+	if red := LastReds(all)["main"]; len(red) != 1 || len(red[0].Tests) != 1 || red[0].Tests[0].Name != "A" {
 		t.Errorf("%+v", red)
 	}
 }

@@ -66,11 +66,12 @@ func addRed(q *store.Snapshot, g *agency.Gate) error {
 	if err := f.read(q, g.RunID); err != nil {
 		return err
 	}
+	reds := check.LastReds(f.receipts)
 	for _, c := range f.contracts {
 		if g.ContractID != "" && c.ID != g.ContractID || g.ContractID == "" && c.Status == agency.StatusComplete {
 			continue
 		}
-		red := check.LastRed(f.receipts, c.ID)
+		red := reds[c.ID]
 		g.Red = append(g.Red, red...)
 		g.Body += redText(c.ID, red)
 		for _, v := range slices.Backward(f.verdicts) {

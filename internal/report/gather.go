@@ -92,13 +92,26 @@ type gatherer struct {
 	in       Input
 	r        agency.Report
 	passed   map[agency.ContractID]agency.Verdict // the last that passed
+	judged   map[agency.ContractID]agency.Verdict // the last
+	reviewed map[agency.ContractID][]agency.Review
+	red      map[agency.ContractID][]agency.Red
+	spent    map[agency.ContractID]budget.Total
+	complete map[agency.ContractID]bool                // whose landings count: complete, and work
+	net      map[string]over                           // what became of files by all landings
+	brought  map[agency.ContractID][]git.CommitChanges // by the landings of each contract, newest first
 	accepted []agency.Weakening
 	commit   map[agency.OID]agency.ContractID   // whose landing each is
 	commits  map[agency.ContractID][]agency.OID // of each contract, oldest first
 }
 
 func fold(from records, in Input) agency.Report {
-	g := &gatherer{records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, commit: map[agency.OID]agency.ContractID{}}
+	g := &gatherer{
+		records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, judged: map[agency.ContractID]agency.Verdict{},
+		reviewed: agency.ByContract(from.reviews, func(r agency.Review) agency.ContractID { return r.ContractID }),
+		red:      check.LastReds(from.receipts), spent: budget.By(from.lines, func(l budget.Line) agency.ContractID { return l.Contract }),
+		complete: map[agency.ContractID]bool{}, commit: map[agency.OID]agency.ContractID{},
+		net: byLandings(in.Landed, everyOne), brought: map[agency.ContractID][]git.CommitChanges{},
+	}
 	g.r = agency.Report{
 		RunID: g.run.ID, Goal: g.run.Goal, Mode: g.run.Mode, State: g.run.State, Reason: g.run.Reason, Branch: g.run.Branch, Target: g.run.Target,
 		Merged: g.run.Merged, Local: in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
@@ -114,6 +127,10 @@ func fold(from records, in Input) agency.Report {
 		if v.Pass && v.ContractID != "" {
 			g.passed[v.ContractID] = v
 		}
+		g.judged[v.ContractID] = v
+	}
+	for _, c := range g.contracts {
+		g.complete[c.ID] = c.Status == agency.StatusComplete
 	}
 	for _, one := range g.gates {
 		if one.Decision.Verb == agency.Approve {
@@ -123,6 +140,9 @@ func fold(from records, in Input) agency.Report {
 	g.commits = map[agency.ContractID][]agency.OID{}
 	for _, l := range g.landings {
 		g.commit[l.Commit], g.commits[l.Contract] = l.Contract, append(g.commits[l.Contract], l.Commit)
+	}
+	for _, l := range in.Landed {
+		g.brought[g.commit[l.Commit]] = append(g.brought[g.commit[l.Commit]], l)
 	}
 	g.levels()
 	g.work()
@@ -173,6 +193,9 @@ func (g *gatherer) work() {
 		approved := c.Reviews[n-1].Verdict == agency.ReviewApprove && (sum.ReviewApproved == nil || *sum.ReviewApproved)
 		sum.ReviewApproved = &approved
 	}
+	if sum.Complete > 0 && g.in.Landed != nil {
+		sum.Files = filesOver(byLandings(g.in.Landed, func(c agency.OID) bool { return g.complete[g.commit[c]] }))
+	}
 	sum.Success = sum.Complete > 0 && sum.Failed+sum.Blocked+sum.Unfinished == 0 && (sum.ReviewApproved == nil || *sum.ReviewApproved)
 	slices.Sort(g.r.LeftOpen.Flaky)
 	g.r.LeftOpen.Flaky = slices.Compact(g.r.LeftOpen.Flaky)
@@ -192,12 +215,12 @@ func (g *gatherer) contract(c agency.Contract) {
 	if line.Commits == nil {
 		line.Commits = []agency.OID{}
 	}
-	g.reviewed(v, &line)
-	line.Red = check.LastRed(g.receipts, c.ID)
+	g.review(v, &line)
+	line.Red = g.red[c.ID]
 	if len(line.Criteria) == 0 || c.Status != agency.StatusComplete {
-		line.Criteria = agency.Measured(agency.ProveWithoutVerdict(c, g.reviews), g.last(c.ID))
+		line.Criteria = agency.Measured(agency.ProveWithoutVerdict(c, g.reviewed[c.ID]), g.judged[c.ID])
 	}
-	spent := budget.Sum(g.lines, func(l budget.Line) bool { return l.Contract == c.ID })
+	spent := g.spent[c.ID]
 	line.Tokens, line.CostUSD = spent.Tokens, spent.Money.Float()
 	sum := &g.r.Rollup
 	sum.Total++
@@ -215,23 +238,10 @@ func (g *gatherer) contract(c agency.Contract) {
 	g.r.Contracts = append(g.r.Contracts, line)
 }
 
-// last is the last verdict on a contract, passed or not.
-func (g *gatherer) last(id agency.ContractID) (last agency.Verdict) {
-	for _, v := range g.verdicts {
-		if v.ContractID == id {
-			last = v
-		}
-	}
-	return last
-}
-
-// reviewed counts a contract's reviews and takes their word for what nothing
+// review counts a contract's reviews and takes their word for what nothing
 // else proves of the files that landed.
-func (g *gatherer) reviewed(v agency.Verdict, line *agency.ReportContract) {
-	for _, r := range g.reviews {
-		if r.ContractID != line.ID {
-			continue
-		}
+func (g *gatherer) review(v agency.Verdict, line *agency.ReportContract) {
+	for _, r := range g.reviewed[line.ID] {
 		line.Reviews = append(line.Reviews, r)
 		g.r.Rollup.Reviews++
 		if r.Verdict == agency.ReviewApprove {
@@ -282,8 +292,7 @@ func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.Repo
 	if g.in.Landed == nil {
 		return
 	}
-	line.Files = filesOver(g.in.Landed, func(c agency.OID) bool { return g.commit[c] == line.ID })
-	g.r.Rollup.Files = filesOver(g.in.Landed, func(c agency.OID) bool { return g.complete(g.commit[c]) })
+	line.Files = filesOver(byLandings(g.brought[line.ID], everyOne))
 	if extra := agency.Undeclared(c, slices.Concat(line.Files.Created, line.Files.Modified, line.Files.Deleted), g.in.Shared); len(extra) > 0 {
 		o.Writes = append(o.Writes, agency.UndeclaredWrite{Contract: c.ID, Files: extra})
 	}

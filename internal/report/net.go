@@ -44,11 +44,14 @@ func byLandings(landed []git.CommitChanges, counts func(agency.OID) bool) map[st
 	return out
 }
 
+// everyOne has all landings count.
+func everyOne(agency.OID) bool { return true }
+
 // filesOver are the files that landings changed in the end: one that was created and
 // changed was created, one that is again what it was is none.
-func filesOver(landed []git.CommitChanges, counts func(agency.OID) bool) *agency.Files {
+func filesOver(net map[string]over) *agency.Files {
 	f := agency.Files{Created: []string{}, Modified: []string{}, Deleted: []string{}}
-	for path, o := range byLandings(landed, counts) {
+	for path, o := range net {
 		switch {
 		case o.same():
 		case o.first.Status == 'A':
@@ -65,23 +68,17 @@ func filesOver(landed []git.CommitChanges, counts func(agency.OID) bool) *agency
 	return &f
 }
 
-// complete tells whether a contract's landings count: it is complete, and work.
-func (g *gatherer) complete(id agency.ContractID) bool {
-	return slices.ContainsFunc(g.contracts, func(c agency.Contract) bool { return c.ID == id && c.Status == agency.StatusComplete })
-}
-
 // undone takes back what was verified of the files that a contract promised, where a
 // landing after its own took them away again or put them back as they were.
 func (g *gatherer) undone(line *agency.ReportContract) []agency.Proof {
 	out := slices.Clone(line.Criteria)
-	all := byLandings(g.in.Landed, func(agency.OID) bool { return true })
 	for i := range out {
 		p := &out[i]
 		if p.Check == nil || p.Proof == agency.ProofOpen {
 			continue
 		}
 		for _, path := range []string{p.Check.File, p.Check.Created, p.Check.Modified} {
-			o, touched := all[path]
+			o, touched := g.net[path]
 			by := g.commit[o.by]
 			switch {
 			case path == "" || !touched || by == line.ID:

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"agency/internal/agency"
@@ -31,14 +30,18 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if err != nil {
 			return err
 		}
-		if doc.RunDoc, err = r.doc(q, run); err != nil {
+		all, err := registry.Contracts(q, id)
+		if err != nil {
+			return err
+		}
+		if doc.RunDoc, err = r.docWith(q, run, all); err != nil {
 			return err
 		}
 		if doc.Reviews, err = registry.Reviews(q, id); err != nil {
 			return err
 		}
 		doc.Reviews = orEmpty(doc.Reviews)
-		if doc.Contracts, doc.Verdicts, err = contracts(q, id, doc.Reviews); err != nil {
+		if doc.Contracts, doc.Verdicts, err = contracts(q, id, all, doc.Reviews); err != nil {
 			return err
 		}
 		if doc.Receipts, err = receipts(q, id); err != nil {
@@ -72,10 +75,9 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 	})
 	if err == nil {
 		doc.Report, err = r.report(ctx, id)
+		doc.Report.State, doc.Report.Reason = doc.State, doc.Reason
 	}
-	for i := range doc.Contracts {
-		takeBack(doc.Contracts[i].Criteria, doc.Report, doc.Contracts[i].ID)
-	}
+	takeBack(doc.Contracts, doc.Report)
 	return doc, err
 }
 
@@ -97,27 +99,37 @@ func tiers(q store.Querier, id agency.RunID, doc *api.InspectDoc) (err error) {
 	return err
 }
 
-// takeBack marks the criteria of a contract that a later landing took back, as measured by
+// takeBack marks the criteria of contracts that a later landing took back, as measured by
 // the report.
-func takeBack(criteria []agency.Proof, r agency.Report, id agency.ContractID) {
+func takeBack(docs []api.ContractDoc, r agency.Report) {
+	at := placesOf(docs)
 	for _, c := range r.Contracts {
+		i, known := at[c.ID]
 		for _, lost := range c.Criteria {
-			for i := range criteria {
-				if c.ID == id && lost.Undone && criteria[i].ID == lost.ID {
-					criteria[i] = lost
+			if !known || !lost.Undone {
+				continue
+			}
+			for j := range docs[i].Criteria {
+				if p := &docs[i].Criteria[j]; p.ID == lost.ID {
+					*p = lost
 				}
 			}
 		}
 	}
 }
 
+// placesOf is where each contract stands.
+func placesOf(docs []api.ContractDoc) map[agency.ContractID]int {
+	at := make(map[agency.ContractID]int, len(docs))
+	for i := range docs {
+		at[docs[i].ID] = i
+	}
+	return at
+}
+
 // contracts are the run's contracts, each with the proofs of its last verdict, also of
 // one that refused a claim; before that with its criteria as open.
-func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
-	cs, err := registry.Contracts(q, id)
-	if err != nil {
-		return nil, nil, err
-	}
+func contracts(q *store.Snapshot, id agency.RunID, cs []agency.Contract, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
 	verdicts, err := verdicts.All(q, id)
 	if err != nil {
 		return nil, nil, err
@@ -131,20 +143,23 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 		return nil, nil, err
 	}
 	docs := make([]api.ContractDoc, 0, len(cs))
+	red, spent := check.LastReds(receipts), budget.By(lines, func(l budget.Line) agency.ContractID { return l.Contract })
+	judged := map[agency.ContractID]agency.Verdict{}
+	for _, v := range verdicts {
+		judged[v.ContractID] = v
+	}
+	reviewed := agency.ByContract(reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
 	for _, c := range cs {
-		spent := budget.Sum(lines, func(l budget.Line) bool { return l.Contract == c.ID })
-		c.TokensUsed, c.CostUSD = spent.Tokens, spent.Money.Float()
-		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: check.LastRed(receipts, c.ID)}
-		var last agency.Verdict
-		for _, v := range verdicts {
-			if v.ContractID == c.ID {
-				d.Unproved, d.Expectations, d.Unchecked, last = v.Unproved, v.Expectations, v.Unchecked, v
-			}
+		last, reviews := judged[c.ID], reviewed[c.ID]
+		c.TokensUsed, c.CostUSD = spent[c.ID].Tokens, spent[c.ID].Money.Float()
+		d := api.ContractDoc{
+			Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: red[c.ID],
+			Unproved: last.Unproved, Expectations: last.Expectations, Unchecked: last.Unchecked,
 		}
 		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {
 			d.Criteria = last.Proofs
 			for _, r := range reviews {
-				if r.ContractID == c.ID && r.Tree == last.Tree {
+				if r.Tree == last.Tree {
 					d.Criteria = agency.ProveByReview(d.Criteria, r)
 				}
 			}
@@ -257,27 +272,29 @@ func waitsFor(h overseer.Health, node string, asked []budget.Asked) overseer.Hea
 
 // landed notes of each contract that landed where its criteria were looked for again.
 func landed(doc *api.InspectDoc) {
+	green := map[agency.OID]agency.ReceiptID{} // the last test command that passed, by tree
+	on := map[agency.OID][]agency.Receipt{}
+	for _, r := range doc.Receipts {
+		if r.Trial == "" {
+			on[r.Tree] = append(on[r.Tree], agency.Receipt{Kind: r.Kind, ExitCode: r.ExitCode, Cause: r.Cause, Failed: r.Failed})
+		}
+		if r.Kind == agency.CheckTest && r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 {
+			green[r.Tree] = r.ID
+		}
+	}
+	at := placesOf(doc.Contracts)
 	for i := range doc.Landings {
 		l := &doc.Landings[i]
 		if l.Contract != "" {
 			l.Level = cmp.Or(l.Level, agency.OnRun) // a landing of an earlier version
 		}
-		at := agency.LandedProof{Tree: l.Checked}
-		var on []agency.Receipt
-		for _, r := range doc.Receipts {
-			if r.Tree == l.Checked && r.Trial == "" {
-				on = append(on, agency.Receipt{Kind: r.Kind, ExitCode: r.ExitCode, Cause: r.Cause, Failed: r.Failed})
-			}
-			if r.Kind == agency.CheckTest && r.Tree == l.Checked && r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 {
-				at.Receipt = r.ID
-			}
+		if l.Checked == "" {
+			continue
 		}
-		if l.Checked != "" {
-			l.Checks = agency.Green(on)
-		}
-		of := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == l.Contract })
-		if of >= 0 && l.Checked != "" {
-			doc.Contracts[of].Criteria = agency.ProveByLanding(doc.Contracts[of].Criteria, at)
+		l.Checks = agency.Green(on[l.Checked])
+		if i, known := at[l.Contract]; known {
+			c := &doc.Contracts[i]
+			c.Criteria = agency.ProveByLanding(c.Criteria, agency.LandedProof{Tree: l.Checked, Receipt: green[l.Checked]})
 		}
 	}
 }
@@ -290,9 +307,10 @@ func progressed(doc *api.InspectDoc, p *agency.Progress) {
 			c.Progress = 1 // also where its events are gone
 		}
 	}
+	places := placesOf(doc.Contracts)
 	for i := range doc.Agents {
 		a := &doc.Agents[i]
-		if at := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == a.Contract }); at >= 0 {
+		if at, known := places[a.Contract]; known {
 			a.Progress = doc.Contracts[at].Progress
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"agency/internal/store"
 )
 
-// report is what a run came to. Where git cannot be asked, what only it knows
+// report is what a run came to; where it stands its own document says. Where git cannot be asked, what only it knows
 // is left out: looking works on a repository that is broken.
 func (r *Reader) report(ctx context.Context, id agency.RunID) (doc agency.Report, err error) {
 	in := r.landed(ctx, id)
@@ -23,9 +23,7 @@ func (r *Reader) report(ctx context.Context, id agency.RunID) (doc agency.Report
 		return doc, err
 	}
 	doc.Shorten()
-	run, err := r.Doc(ctx, id)
-	doc.State, doc.Reason = run.State, run.Reason
-	return doc, err
+	return doc, nil
 }
 
 // landed are the landings of a run.

@@ -101,6 +101,15 @@ func (r *Reader) Doc(ctx context.Context, id agency.RunID) (doc api.RunDoc, err 
 }
 
 func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
+	contracts, err := registry.Contracts(q, run.ID)
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	return r.docWith(q, run, contracts)
+}
+
+// docWith is doc of a run whose contracts were read.
+func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Contract) (api.RunDoc, error) {
 	d := api.RunDoc{
 		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
@@ -112,10 +121,6 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	if r.nobody && (run.State == agency.StateRunning || run.State == agency.StatePlanning) {
 		// Its host had no time to write it; the next one will.
 		d.State, d.Reason = agency.StateInterrupted, host.CrashReason(run.ID)
-	}
-	contracts, err := registry.Contracts(q, run.ID)
-	if err != nil {
-		return d, err
 	}
 	for _, c := range contracts {
 		if !isWork(c) {

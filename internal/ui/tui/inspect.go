@@ -29,8 +29,9 @@ func Inspect(st Style, d api.InspectDoc) string {
 		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
 	}
 	fmt.Fprintf(&b, "  cost    %s, %s tokens\n", Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), agency.Count(d.Tokens))
+	of := about(d)
 	for _, c := range d.Contracts {
-		b.WriteString(contract(st, d, c))
+		b.WriteString(contract(st, d.ID, c, of[c.ID]))
 	}
 	b.WriteString(agents(st, d.Agents))
 	b.WriteString(receipts(st, d.Receipts))
@@ -66,7 +67,26 @@ func elsewhere(st Style, r agency.Report) string {
 	return b.String()
 }
 
-func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
+// concerns is what a run did about one contract.
+type concerns struct {
+	routing  []api.RoutingDoc
+	sessions []api.SessionDoc
+	reviews  []agency.Review
+}
+
+// about parts what a run did by the contract that it is about.
+func about(d api.InspectDoc) map[agency.ContractID]concerns {
+	routing := agency.ByContract(d.Routing, func(r api.RoutingDoc) agency.ContractID { return r.Contract })
+	sessions := agency.ByContract(d.Sessions, func(s api.SessionDoc) agency.ContractID { return s.Contract })
+	reviews := agency.ByContract(d.Reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
+	out := make(map[agency.ContractID]concerns, len(d.Contracts))
+	for _, c := range d.Contracts {
+		out[c.ID] = concerns{routing[c.ID], sessions[c.ID], reviews[c.ID]}
+	}
+	return out
+}
+
+func contract(st Style, run agency.RunID, c api.ContractDoc, of concerns) string {
 	var b strings.Builder
 	state := string(c.Status)
 	if c.Stage != "" {
@@ -96,20 +116,15 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 		}
 	}
 	b.WriteString(doubts(st, c))
-	for _, r := range d.Routing {
-		if r.Contract == c.ID {
-			fmt.Fprintf(&b, "  model   attempt %d: %s, %s %s\n", r.Attempt, r.Level, Line(r.Model), st.paint(dim, "("+Line(r.Reason)+")"))
-		}
+	for _, r := range of.routing {
+		fmt.Fprintf(&b, "  model   attempt %d: %s, %s %s\n", r.Attempt, r.Level, Line(r.Model), st.paint(dim, "("+Line(r.Reason)+")"))
 	}
-	for _, s := range d.Sessions {
-		if s.Contract != c.ID {
-			continue
-		}
+	for _, s := range of.sessions {
 		turns := agency.Things(s.Turns, "turn", "turns")
 		if s.Epochs > 1 {
 			turns += fmt.Sprintf(" in %d epochs", s.Epochs)
 		}
-		id := strings.TrimPrefix(string(s.ID), string(d.ID)+"/") // --transcript knows it by this
+		id := strings.TrimPrefix(string(s.ID), string(run)+"/") // --transcript knows it by this
 		how := orDash(Line(s.Outcome))
 		if s.Outcome == "stopped" { // by no act of its own
 			how += st.paint(dim, " ("+Line(s.Reason)+")")
@@ -120,10 +135,8 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 			fmt.Fprintf(&b, "          %s since %s: %s\n", st.paint(yellow, s.Health), s.HealthSince.Format(time.TimeOnly), Line(s.HealthReason))
 		}
 	}
-	for _, r := range d.Reviews {
-		if r.ContractID == c.ID {
-			b.WriteString(review(st, r))
-		}
+	for _, r := range of.reviews {
+		b.WriteString(review(st, r))
 	}
 	return b.String()
 }

@@ -14,9 +14,10 @@ import (
 func Tier(st Style, d api.InspectDoc, tier agency.Tier) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n", st.paint(bold, string(d.ID)), tierName(tier))
+	of := about(d)
 	for _, c := range d.Contracts {
 		if c.Tier == string(tier) {
-			b.WriteString(contract(st, d, c))
+			b.WriteString(contract(st, d.ID, c, of[c.ID]))
 		}
 	}
 	for _, a := range d.Artifacts {
