@@ -300,7 +300,7 @@ func caseCollisions(entries []git.Entry, added map[string]bool) []string {
 func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, error) {
 	var others []agency.Reservation
 	err := l.o.DB.Read(ctx, func(q *store.Snapshot) (err error) {
-		others, err = reservation.Others(q, l.spec.Run, l.spec.Contract, l.with())
+		others, err = reservation.Others(q, l.spec.Run, l.spec.Contract, withOf(l))
 		return err
 	})
 	if err != nil {
@@ -319,12 +319,12 @@ func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, er
 	if l.trial { // it is told when it lands alone
 		return out, nil
 	}
-	return out, l.o.write(ctx, func(tx *store.Tx) error { return l.tellReserved(tx, taken) })
+	return out, l.o.write(ctx, func(tx *store.Tx) error { return tellReserved(tx, l, taken) })
 }
 
-// with is the contract all of whose work lands by this, where it is more than its own: that
+// withOf is the contract all of whose work lands by this, where it is more than its own: that
 // of a whole line, also where somebody had to bring it together with its level.
-func (l *landing) with() agency.ContractID {
+func withOf(l *landing) agency.ContractID {
 	switch {
 	case l.spec.Source == "":
 		return ""
@@ -353,7 +353,7 @@ func (l *landing) takes(ctx context.Context, c *Candidate, on agency.OID, names 
 func compared(tx *store.Tx, steps []*step, fresh [][]agency.Reservation) (all bool, err error) {
 	all = true
 	for i, s := range steps {
-		others, err := reservation.Others(tx, s.spec.Run, s.spec.Contract, s.with())
+		others, err := reservation.Others(tx, s.spec.Run, s.spec.Contract, withOf(s.landing))
 		if err != nil {
 			return false, err
 		}
@@ -376,7 +376,7 @@ func takenWords(t reservation.Taking) string {
 }
 
 // tellReserved tells once of each name that a landing is refused for.
-func (l *landing) tellReserved(tx *store.Tx, taken []reservation.Taking) error {
+func tellReserved(tx *store.Tx, l *landing, taken []reservation.Taking) error {
 	all, err := event.Of[agency.NameRefused](tx, event.Filter{Run: l.spec.Run, Contract: l.spec.Contract, Types: []agency.EventType{agency.NameRefusedType}})
 	if err != nil {
 		return err

@@ -178,7 +178,7 @@ func (s *squad) joining(below *contractrun.Shared, level string, out land.Outcom
 }
 
 // planText is what the squad lead's plan is about.
-func (s *squad) planText() string {
+func planText(s *squad) string {
 	about := s.of.Contract.Description
 	if s.began {
 		about += "\n\nTasks were planned for this before, and did not bring it to its goal. Nothing of what they landed is in the files that you see: it was dropped with their line. Plan all of the workstream, on what you see."

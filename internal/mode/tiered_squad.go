@@ -135,7 +135,7 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 		if peers != nil {
 			how.Agents, how.Drafts = peers, true
 		}
-		d := s.draft(how, "Tasks of: "+of.Title, s.planText())
+		d := s.draft(how, "Tasks of: "+of.Title, planText(s))
 		plan, failure, err := d.Plan(c)
 		if plan != nil {
 			plan = s.tasks(d.Contracts(plan))
