@@ -161,7 +161,7 @@ func (s *steps) bind(ctx context.Context) {
 	for _, name := range strings.Fields(`mode.create_contract mode.create_contracts mode.block_contracts mode.is_paused mode.advance mode.gate
 		mode.merge_gate mode.raise_budget mode.route mode.estimate mode.adopt mode.mark_feature mode.moved mode.conflict mode.conflict_settled
 		mode.rollup mode.keep_words mode.review mode.reviews_escalated mode.reviews_settled mode.answer mode.hand_over mode.results mode.amend
-		tiers.artifacts tiers.slices tiers.joint tiers.verdicts tiers.accept tiers.amendments tiers.note`) {
+		tiers.artifacts tiers.slices tiers.joint tiers.verdicts tiers.accept tiers.amendments tiers.note tiers.drop`) {
 		flow.Bind(s.Registry, flow.Activity[json.RawMessage, json.RawMessage]{Name: name}, func(ctx context.Context, key agency.StepKey, in json.RawMessage) (json.RawMessage, error) {
 			s.begins()
 			return own.Invoke(ctx, name, key, in)

@@ -138,6 +138,19 @@ const SpecialistInput = "t2_specialist"
 // Specialist is the talent of who designs a workstream; empty where it names none.
 func (c Contract) Specialist() string { return c.Inputs.Text(SpecialistInput) }
 
+// AgainInput names the contract whose work one does once more; AgainAll stands for all that
+// landed, of what a person rejected.
+const (
+	AgainInput = "again"
+	AgainAll   = "all that landed"
+)
+
+// Redoes tells whether a contract does another's work once more, on top of what landed of it.
+func (c Contract) Redoes(id ContractID) bool {
+	of := c.Inputs.Text(AgainInput)
+	return of != "" && (of == string(id) || of == AgainAll)
+}
+
 // TierPrefix begins the ids of the contracts in which architects design.
 const TierPrefix = "t2-"
 

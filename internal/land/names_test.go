@@ -2,6 +2,7 @@ package land_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -277,5 +278,65 @@ func TestLineBringsTheNamesOfItsTasks(t *testing.T) {
 	w.reserve("one", "0042")
 	if out := w.land("rise again", rise); out.Landed == nil {
 		t.Fatalf("%+v", out)
+	}
+}
+
+// What landed of a file is anybody's to change again, a word is not; who does work once more
+// has both; and what was dropped with its line is nobody's.
+func TestNamesOfWhatLanded(t *testing.T) {
+	w := begin(t, gittest.New(t, "a.txt", "1\n"), false)
+	for _, c := range []agency.Contract{
+		{ID: "w.1"},
+		{ID: "one", ParentID: "w.1"},
+		{ID: "later"},
+		{ID: "one-r2", Inputs: agency.TextInputs(map[string]string{agency.AgainInput: "one"})},
+		{ID: "rework", Inputs: agency.TextInputs(map[string]string{agency.AgainInput: agency.AgainAll})},
+	} {
+		c.RunID, c.Title, c.RetryBudget = runID, "Title of "+string(c.ID), 3
+		if err := w.db.Write(t.Context(), func(tx *store.Tx) error { return registry.CreateContract(tx, c) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.reserve("one", "8080")
+	w.reserve("one", "b.txt")
+	blocked := func(c agency.ContractID) (names []string) {
+		t.Helper()
+		if err := w.db.Read(t.Context(), func(q *store.Snapshot) error {
+			all, err := reservation.Others(q, runID, c, "")
+			for _, r := range all {
+				names = append(names, r.Name)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	if got := blocked("later"); len(got) != 2 {
+		t.Errorf("while it works: %q", got)
+	}
+	out := w.land("one", w.claim("one", w.run().Base(), "b.txt", "port 8080\n"))
+	if err := w.db.Write(t.Context(), func(tx *store.Tx) error {
+		for _, f := range []agency.Fact{agency.Started{Agent: "a"}, agency.ClaimMade{}, agency.Verified{}, agency.LandingBegun{}, agency.HasLanded{Results: &agency.Results{Commit: out.Landed.Commit}}} {
+			if _, err := registry.Advance(tx, runID, "one", agency.StepKey(fmt.Sprintf("%T", f)), f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for c, want := range map[agency.ContractID][]string{"later": {"8080"}, "one-r2": nil, "rework": nil} {
+		if got := blocked(c); !slices.Equal(got, want) {
+			t.Errorf("%s may not take %q, want %q", c, got, want)
+		}
+	}
+	w.reserve("later", "b.txt")
+	w.reserve("one-r2", "8080")
+	if err := w.db.Write(t.Context(), func(tx *store.Tx) error { return reservation.Drop(tx, runID, "w.1") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := blocked("rework"); !slices.Equal(got, []string{"8080", "b.txt"}) && !slices.Equal(got, []string{"b.txt", "8080"}) {
+		t.Errorf("of others than the dropped: %q", got)
 	}
 }

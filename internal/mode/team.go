@@ -176,6 +176,7 @@ func finishBy(c flow.Ctx, in Input, t *team.Team, by func(agency.Contract) (agen
 		rework.Title = text.FirstLine("After review: "+reason, 100)
 		rework.Description = "A team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
 		rework.AcceptanceCriteria = []agency.Criterion{{ID: "review", Text: reason}}
+		rework.Inputs = agency.TextInputs(map[string]string{agency.AgainInput: agency.AgainAll})
 		rework, how := by(rework)
 		how.Base, how.Staged = base, true
 		_, failure, err = fulfil(c, rework, how)

@@ -85,11 +85,22 @@ func (s *squad) beginLine(c flow.Ctx) error {
 		return err
 	}
 	s.shared.Line, s.began = line, true
+	if s.plans > 1 {
+		if err := dropLine(c, s); err != nil {
+			return err
+		}
+	}
 	if !s.integrated() {
 		return begin(c, "")
 	}
 	d := s.domain(s.of.Contract.Domain)
 	return d.alone(c, s.of.Slot(), "line", func(c flow.Ctx) error { return begin(c, d.line) })
+}
+
+// dropLine gives back the names of tasks whose work was dropped with their line.
+func dropLine(c flow.Ctx, s *squad) error {
+	_, err := flow.Call(c, tierlog.DropLine, contractrun.Path("drop", s.of.Contract.ID, s.plans), tierlog.ArtifactsOf{Run: s.in.Run, Contract: s.of.Contract.ID})
+	return err
 }
 
 // rise lands what the squad's tasks landed on their line on the levels above it. A failure

@@ -47,7 +47,10 @@ func (r *tiers) squad(c flow.Ctx, above *team.Team, a *contractrun.Run) (failure
 		return "", err
 	}
 	s := &squad{tiers: r, above: above.Shared, of: a}
-	failure, err = s.pursue(c)
+	if failure, err = s.pursue(c); err == nil && failure != "" && s.began {
+		s.plans++ // of which nothing comes
+		err = dropLine(c, s)
+	}
 	if err == nil && s.peer != nil {
 		err = s.peer.end(c)
 	}
@@ -418,7 +421,7 @@ func (s *squad) again(joint agency.JointVerdict, n int) (out []agency.Contract) 
 		if slices.ContainsFunc(joint.Results, func(v agency.SliceVerdict) bool { return v.Scope == t.ID && v.Verdict == agency.VerdictPass }) {
 			one = agency.GoneOn(t)
 		}
-		one.Inputs = agency.TextInputs(map[string]string{againInput: string(t.ID)})
+		one.Inputs = agency.TextInputs(map[string]string{agency.AgainInput: string(t.ID)})
 		one.ID = agency.ContractID(fmt.Sprintf("%s-r%d", firstOf(t), n))
 		one.Title = text.FirstLine("Again: "+t.Title, 100)
 		one.Description = t.Description + "\n\nThis was worked on, and the joint verdict on its workstream asks for it once more:\n\n" + why
@@ -438,11 +441,9 @@ func (s *squad) again(joint agency.JointVerdict, n int) (out []agency.Contract) 
 	return out
 }
 
-// againInput names the contract that one does again.
-const againInput = "again"
-
+// againOf is the contract that one does again.
 func againOf(c agency.Contract) agency.ContractID {
-	return agency.ContractID(c.Inputs.Text(againInput))
+	return agency.ContractID(c.Inputs.Text(agency.AgainInput))
 }
 
 // firstOf is the id of a task without the mark of how often it was done.

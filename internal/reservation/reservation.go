@@ -66,7 +66,7 @@ func Reserve(tx *store.Tx, want agency.Reservation) (r agency.Reservation, got b
 	}
 	own := 0
 	for _, h := range all {
-		leads := builds(c.ID, h.Contract, contracts, func(c agency.Contract) []agency.ContractID { return []agency.ContractID{c.ParentID} })
+		leads := builds(c.ID, h.Contract, contracts, parent) || h.Landed && (h.name.path != "" || c.Redoes(h.Contract))
 		same := h.name.key() == n.key()
 		switch {
 		case h.Contract == c.ID && same:
@@ -152,20 +152,35 @@ func List(q store.Querier, run agency.RunID) ([]agency.Reservation, error) {
 }
 
 // Others are the names of a run that a contract may not take. With is the one whose work
-// lands with it, all that was done below it; empty: its own alone.
+// lands with it, all that was done below it; empty: its own alone. A file or a symbol whose
+// contract has landed is anybody's to change again, and who does work once more may take what
+// it took.
 func Others(q store.Querier, run agency.RunID, contract, with agency.ContractID) (out []agency.Reservation, err error) {
 	all, contracts, err := read(q, run)
 	for _, h := range all {
-		if with != "" && (h.Contract == with || builds(h.Contract, with, contracts, func(c agency.Contract) []agency.ContractID { return []agency.ContractID{c.ParentID} })) {
-			continue
-		}
-		if h.Contract != contract && !builds(contract, h.Contract, contracts, func(c agency.Contract) []agency.ContractID {
-			return append([]agency.ContractID{c.ParentID}, c.DependsOn...)
-		}) {
+		switch {
+		case h.Contract == contract, h.Landed && h.name.path != "", h.Landed && contracts[contract].Redoes(h.Contract):
+		case with != "" && (h.Contract == with || builds(h.Contract, with, contracts, parent)):
+		case builds(contract, h.Contract, contracts, func(c agency.Contract) []agency.ContractID { return append(parent(c), c.DependsOn...) }):
+		default:
 			out = append(out, h.Reservation)
 		}
 	}
 	return out, err
+}
+
+func parent(c agency.Contract) []agency.ContractID { return []agency.ContractID{c.ParentID} }
+
+// Drop gives back what contracts below one have, landed or not: their work was dropped with
+// the line that it landed on.
+func Drop(tx *store.Tx, run agency.RunID, below agency.ContractID) error {
+	all, contracts, err := read(tx, run)
+	for _, h := range all {
+		if err == nil && builds(h.Contract, below, contracts, parent) {
+			err = release(tx, h, "what "+string(h.Contract)+" landed was dropped")
+		}
+	}
+	return err
 }
 
 // Forget removes a run's names.

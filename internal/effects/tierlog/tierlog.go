@@ -14,6 +14,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/registry"
+	"agency/internal/reservation"
 	"agency/internal/store"
 	"agency/internal/text"
 )
@@ -32,6 +33,7 @@ func (s *Activities) Bind(r *flow.Registry) {
 	effects.BindWrite(r, s.db, s.fence, RecordJoint, recordJoint)
 	effects.BindWrite(r, s.db, s.fence, RecordAcceptance, recordAcceptance)
 	effects.BindWrite(r, s.db, s.fence, RecordNote, recordNote)
+	effects.BindWrite(r, s.db, s.fence, DropLine, dropLine)
 	flow.Bind(r, ReadAmendments, s.readAmendments)
 	flow.Bind(r, ReadArtifacts, s.readArtifacts)
 	flow.Bind(r, ReadSlices, s.readSlices)
@@ -229,4 +231,12 @@ func recordNote(tx *store.Tx, _ agency.StepKey, in Note) error {
 	}
 	_, err = event.Append(tx, ev)
 	return err
+}
+
+// DropLine gives back the names that the tasks of a workstream have reserved: what they landed
+// on its line was dropped.
+var DropLine = flow.Activity[ArtifactsOf, flow.None]{Name: "tiers.drop"}
+
+func dropLine(tx *store.Tx, _ agency.StepKey, in ArtifactsOf) error {
+	return reservation.Drop(tx, in.Run, in.Contract)
 }
