@@ -70,8 +70,9 @@ func watchLive(ctx context.Context, a *app, args []string, f watchFlags) error {
 	}
 	o := termapp.Options{After: after, From: from, Verbose: f.verbose}
 	var place daemon.Place
-	err = a.withView(ctx, args, func(h daemon.Place, _ api.View, run api.RunDoc) error {
+	err = a.withView(ctx, args, func(h daemon.Place, v api.View, run api.RunDoc) error {
 		place, o.Run = h, run.ID
+		o.Verbose = f.verbose || healthOf(ctx, v, run.ID).verbose
 		return nil
 	})
 	if err != nil {
@@ -180,7 +181,10 @@ func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, f watchFlag
 	if err != nil {
 		return err
 	}
-	if c, ok := v.(*daemon.Connected); ok && run.Live && from.IsZero() {
+	if c, ok := v.(*daemon.Connected); ok && run.Live {
+		if after, err = before(ctx, v, run.ID, after, from); err != nil {
+			return err
+		}
 		err := a.follow(ctx, c, run, followOptions{json: f.json, verbose: f.verbose, after: after, known: run.LastEvent, stays: true})
 		var e exit
 		if errors.As(err, &e) { // looking succeeded, however the run stands
@@ -189,6 +193,21 @@ func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, f watchFlag
 		return err
 	}
 	return a.history(ctx, v, run, after, from, f)
+}
+
+// before is the last event of a run before a time, from which on its follower is told; after,
+// where that is later.
+func before(ctx context.Context, v api.View, run agency.RunID, after int64, from time.Time) (int64, error) {
+	if from.IsZero() {
+		return after, nil
+	}
+	for ev, err := range v.Events(ctx, api.EventQuery{Run: run, After: after}) {
+		if err != nil || !ev.Time.Before(from) {
+			return after, err
+		}
+		after = ev.ID
+	}
+	return after, nil
 }
 
 // history prints what was recorded; nothing is at work that could add to it.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -191,18 +190,27 @@ type Reservation struct {
 	Since  time.Time `json:"since"`
 }
 
-// Holder says in words who has the name.
-func (r Reservation) Holder() string {
+// Held says in words who has the name, with none of theirs but the name itself.
+func (r Reservation) Held() string {
 	has := "is reserved by"
 	if r.Landed {
 		has = "is taken by"
 	}
-	who := fmt.Sprintf("%s %s contract %s (%s), %s, since %s", strings.TrimSpace(r.Sort+" "+r.Name), has, r.Contract, r.Title, r.By, r.Since.Format(time.TimeOnly))
+	who := fmt.Sprintf("%q %s contract %s, %s, since %s", r.Name, has, r.Contract, r.By, r.Since.Format(time.TimeOnly))
 	if r.Landed {
 		who += ", which has landed"
 	}
-	if r.Why != "" {
-		who += ": " + r.Why
-	}
 	return who
+}
+
+// Holder says the same with the words of who has it: text from outside, for a block of data.
+func (r Reservation) Holder() string {
+	s := r.Held() + "\nits contract: " + r.Title
+	if r.Sort != "" {
+		s += "\nnamespace: " + r.Sort
+	}
+	if r.Why != "" {
+		s += "\nwhy: " + r.Why
+	}
+	return s
 }

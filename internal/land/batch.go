@@ -11,6 +11,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/reservation"
 	"agency/internal/store"
 )
 
@@ -244,6 +245,9 @@ func moveAll(ctx context.Context, head agency.OID, steps []*step) (moved bool, e
 	if err := l.o.write(ctx, func(tx *store.Tx) error {
 		for _, s := range steps {
 			if err := s.done(tx, s.commit); err != nil {
+				return err
+			}
+			if err := reservation.Landed(tx, s.spec.Run, s.spec.Contract, s.cand.took); err != nil {
 				return err
 			}
 		}

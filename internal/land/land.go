@@ -206,6 +206,7 @@ type Candidate struct {
 	// Criteria of the contracts that land have to hold on the merged tree as well.
 	Criteria []agency.Criterion
 	compared map[agency.Fence]bool // the reserved names that the change was compared with
+	took     []agency.Fence        // those of its own contract that it takes
 }
 
 // Verifier runs the whole suite on a merged tree before it becomes the head of

@@ -12,7 +12,6 @@ import (
 	"agency/internal/git"
 	"agency/internal/reservation"
 	"agency/internal/store"
-	"agency/internal/text"
 	"agency/internal/workspace"
 )
 
@@ -298,8 +297,11 @@ func caseCollisions(entries []git.Entry, added map[string]bool) []string {
 
 // refuseReserved names what a candidate takes that another contract of the run holds.
 func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, error) {
-	var others []agency.Reservation
+	var others, own []agency.Reservation
 	err := l.o.DB.Read(ctx, func(q *store.Snapshot) (err error) {
+		if own, err = reservation.Of(q, l.spec.Run, l.spec.Contract); err != nil {
+			return err
+		}
 		others, err = reservation.Others(q, l.spec.Run, l.spec.Contract, withOf(l))
 		return err
 	})
@@ -307,6 +309,13 @@ func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, er
 		return Outcome{}, err
 	}
 	taken, err := l.takes(ctx, c, c.Head, others)
+	if err == nil && len(own) > 0 {
+		var took []reservation.Taking
+		took, err = l.takes(ctx, c, c.Head, own)
+		for _, t := range took {
+			c.took = append(c.took, t.Fence)
+		}
+	}
 	l.o.reached("land.names")
 	if err != nil || len(taken) == 0 {
 		return Outcome{}, err
@@ -372,7 +381,7 @@ func takenWords(t reservation.Taking) string {
 	if t.Landed {
 		ask = "; choose another name"
 	}
-	return fmt.Sprintf("%s takes a name that another contract holds: %s%s", t.Place, text.FirstLine(t.Holder(), 400), ask)
+	return fmt.Sprintf("%s takes a name that another contract holds: %s%s", t.Place, t.Held(), ask)
 }
 
 // tellReserved tells once of each name that a landing is refused for.

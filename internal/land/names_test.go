@@ -114,10 +114,13 @@ func TestLandingTakesNoNameOfOthers(t *testing.T) {
 			if out.Refused == nil || out.Refused.Cause != land.CauseReserved {
 				t.Fatalf("landed: %+v", out)
 			}
-			for _, want := range []string{tt.place + " takes a name", "reserved by contract other (Title of other), scaffolder-other", ": mine; choose another name, or ask scaffolder-other by send_message"} {
+			for _, want := range []string{tt.place + " takes a name", "reserved by contract other, scaffolder-other", "; choose another name, or ask scaffolder-other by send_message"} {
 				if !strings.Contains(out.Reason, want) {
 					t.Errorf("the reason does not say %q: %s", want, out.Reason)
 				}
+			}
+			if strings.Contains(out.Reason, "mine") || strings.Contains(out.Reason, "Title of other") {
+				t.Errorf("the holder's own words go to whoever reads it: %s", out.Reason)
 			}
 			if got := w.refusedNames(); len(got) != 1 || got[0] != fmt.Sprintf("%s by main held by other at %s", r.Name, tt.place) {
 				t.Errorf("events %q", got)
@@ -219,7 +222,7 @@ func TestNamesByWhoHasThem(t *testing.T) {
 	other := agency.ContractID("other")
 	landWhole(t, w, other, advance)
 	out := w.land("users", w.claim("main", w.run().Base(), "users", "get /v1/users\n"))
-	if out.Refused == nil || !strings.Contains(out.Reason, "/v1/users is taken by contract other") || !strings.Contains(out.Reason, "which has landed: mine; choose another name") {
+	if out.Refused == nil || !strings.Contains(out.Reason, `"/v1/users" is taken by contract other`) || !strings.Contains(out.Reason, "which has landed; choose another name") {
 		t.Errorf("%+v", out)
 	}
 }
@@ -338,5 +341,37 @@ func TestNamesOfWhatLanded(t *testing.T) {
 	}
 	if got := blocked("rework"); !slices.Equal(got, []string{"8080", "b.txt"}) && !slices.Equal(got, []string{"b.txt", "8080"}) {
 		t.Errorf("of others than the dropped: %q", got)
+	}
+}
+
+// A contract keeps of its names what its change took, and no file that another's plan names
+// can be reserved.
+func TestLandingKeepsOnlyTheNamesThatItTook(t *testing.T) {
+	w := begin(t, gittest.New(t, "a.txt", "1\n"), false)
+	w.contracts("beta")
+	w.reserve("main", "8080")
+	w.reserve("main", "9090")
+	if out := w.land("land", w.claim("main", w.run().Base(), "conf", "port 8080\n")); out.Landed == nil {
+		t.Fatalf("%+v", out)
+	}
+	if err := w.db.Read(t.Context(), func(q *store.Snapshot) error {
+		kept, err := reservation.List(q, runID)
+		if len(kept) != 1 || kept[0].Name != "8080" {
+			t.Errorf("kept %+v", kept)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.db.Write(t.Context(), func(tx *store.Tx) error {
+		for _, name := range []string{"beta.md", "beta.md#Title"} {
+			_, _, err := reservation.Reserve(tx, agency.Reservation{Run: runID, Contract: "main", By: "x", Name: name})
+			if kind := agency.KindOf(err); kind != agency.KindConflict {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

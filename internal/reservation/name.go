@@ -38,7 +38,7 @@ var fileEndings = []string{
 // Parse reads a name: blanks around it and repeated ones do not count, and neither does ./
 // before a path. KindInvalid says what is wrong.
 func Parse(s string) (Name, error) {
-	clean := strings.Join(strings.Fields(s), " ")
+	clean := spelled(s)
 	switch {
 	case !utf8.ValidString(s) || strings.ContainsFunc(strings.TrimSpace(s), func(r rune) bool {
 		return unicode.In(r, unicode.C) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
@@ -47,7 +47,10 @@ func Parse(s string) (Name, error) {
 	case len(clean) < minName || len(clean) > MaxName || !strings.ContainsFunc(clean, isWord):
 		return Name{}, agency.Errorf(agency.KindInvalid, "name %.40q: want %d to %d bytes with a letter or a digit", s, minName, MaxName)
 	}
-	n := Name{shown: clean}
+	n, rooted := Name{shown: clean}, strings.HasPrefix(clean, "./")
+	if what := common(clean); !rooted && what != "" {
+		return Name{}, agency.Errorf(agency.KindInvalid, "name %q %s: a name tells one thing apart, such as 0042, 8080, /v1/users, user.created, file#Symbol or a file (./NAME where that has no ending)", clean, what)
+	}
 	file, symbol, hasSymbol := strings.Cut(clean, "#")
 	if strings.Contains(file, " ") || strings.HasPrefix(file, "/") {
 		return n, nil
@@ -56,7 +59,7 @@ func Parse(s string) (Name, error) {
 	if !hasSymbol {
 		file, symbol = clean, ""
 	}
-	if !hasSymbol && !isFile(file) {
+	if !hasSymbol && !rooted && !isFile(file) {
 		return n, nil
 	}
 	if err := agency.CheckRelPath(file); err != nil {
@@ -70,10 +73,55 @@ func Parse(s string) (Name, error) {
 		at += "/"
 	}
 	n.path, n.symbol, n.shown = at, symbol, at
-	if hasSymbol {
+	switch {
+	case hasSymbol:
 		n.shown += "#" + symbol
+	case !isFile(at): // as it is read once more
+		n.shown = "./" + at
 	}
 	return n, nil
+}
+
+// spelled is a name without what only some write: blanks, the method of a route, the colon
+// before a port.
+func spelled(s string) string {
+	words := strings.Fields(s)
+	if len(words) == 2 && strings.HasPrefix(words[1], "/") && slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "ANY"}, strings.ToUpper(words[0])) {
+		words = words[1:]
+	}
+	clean := strings.Join(words, " ")
+	if port := strings.TrimPrefix(clean, ":"); port != "" && strings.Trim(port, "0123456789") == "" {
+		return port
+	}
+	return clean
+}
+
+// mostDigits is up to how many digits a bare number stands in any text.
+const mostDigits = 2
+
+// common says why a word would be found in what has nothing to do with it; "" where it would not.
+func common(s string) string {
+	digits := strings.Trim(s, "0123456789") == ""
+	switch {
+	case len(strings.Fields(s)) > 2:
+		return "is a sentence"
+	case !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("/._-:#@", r) }):
+		return "is a plain word, which any change may hold"
+	case digits && len(s) <= mostDigits:
+		return "is a small number, which any change may hold"
+	}
+	return ""
+}
+
+// entry is a path as a contract declares what it may change.
+func (n Name) entry() string {
+	switch {
+	case n.symbol != "":
+		return n.path + "#" + n.symbol
+	case strings.HasSuffix(n.path, "/"):
+		return n.path + "**"
+	}
+	return n.path
 }
 
 func isFile(s string) bool {

@@ -64,6 +64,9 @@ func Reserve(tx *store.Tx, want agency.Reservation) (r agency.Reservation, got b
 	if err != nil {
 		return want, false, err
 	}
+	if err := declared(tx, c, n); err != nil {
+		return want, false, err
+	}
 	own := 0
 	for _, h := range all {
 		leads := builds(c.ID, h.Contract, contracts, parent) || h.Landed && (h.name.path != "" || c.Redoes(h.Contract))
@@ -78,7 +81,7 @@ func Reserve(tx *store.Tx, want agency.Reservation) (r agency.Reservation, got b
 				return want, false, err
 			}
 		case !leads && h.name.touches(n):
-			return h.Reservation, false, tell(tx, want, fmt.Sprintf("%s is refused: %s", n.shown, h.Holder()), agency.SeverityInfo, agency.NameRefused{Name: n.shown, HeldBy: h.Contract})
+			return h.Reservation, false, tell(tx, want, fmt.Sprintf("%s is refused: %s", n.shown, h.Held()), agency.SeverityInfo, agency.NameRefused{Name: n.shown, HeldBy: h.Contract})
 		}
 	}
 	if own >= MaxNames {
@@ -102,6 +105,45 @@ func Reserve(tx *store.Tx, want agency.Reservation) (r agency.Reservation, got b
 	return h.Reservation, true, tell(tx, h.Reservation, "reserves "+h.Name+because(h.Why), agency.SeverityInfo, agency.NameReserved{Name: h.Name, Why: h.Why, Fence: h.Fence})
 }
 
+// declared refuses a file that another contract was given to change: its plan says who does.
+func declared(q store.Querier, c agency.Contract, n Name) error {
+	if n.path == "" {
+		return nil
+	}
+	all, err := registry.Contracts(q, c.RunID)
+	contracts := map[agency.ContractID]agency.Contract{}
+	for _, o := range all {
+		contracts[o.ID] = o
+	}
+	for _, o := range all {
+		if o.ID == c.ID || o.Status.Final() || builds(c.ID, o.ID, contracts, parent) || builds(o.ID, c.ID, contracts, parent) {
+			continue
+		}
+		if _, file, meet := agency.Overlap([]string{n.entry()}, o.WriteSet(), nil); meet {
+			return agency.Errorf(agency.KindConflict, "%q is not free: contract %s was given %s to change. What your own contract may change needs no name", n.shown, o.ID, file)
+		}
+	}
+	return err
+}
+
+// Of are the names that a contract has.
+func Of(q store.Querier, run agency.RunID, contract agency.ContractID) (out []agency.Reservation, err error) {
+	all, err := List(q, run)
+	return slices.DeleteFunc(all, func(r agency.Reservation) bool { return r.Contract != contract }), err
+}
+
+// Landed gives back the names of a contract that its change does not take: what has landed
+// holds only what is in it.
+func Landed(tx *store.Tx, run agency.RunID, contract agency.ContractID, took []agency.Fence) error {
+	all, _, err := read(tx, run)
+	for _, h := range all {
+		if h.Contract == contract && !slices.Contains(took, h.Fence) && err == nil {
+			err = release(tx, h, "what landed does not take it")
+		}
+	}
+	return err
+}
+
 // Release gives a name back. One that nobody has is free already: given is false. KindDenied
 // where another contract has it.
 func Release(tx *store.Tx, run agency.RunID, contract agency.ContractID, name string) (given bool, err error) {
@@ -114,7 +156,7 @@ func Release(tx *store.Tx, run agency.RunID, contract agency.ContractID, name st
 		switch {
 		case h.name.key() != n.key():
 		case h.Contract != contract:
-			return false, agency.Errorf(agency.KindDenied, "%s: who holds a name gives it back", h.Holder())
+			return false, agency.Errorf(agency.KindDenied, "%s: who holds a name gives it back", h.Held())
 		default:
 			return true, release(tx, h, "")
 		}

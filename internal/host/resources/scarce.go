@@ -43,6 +43,7 @@ func ofCommand(c config.Commands, cmd check.Command) (out []string) {
 // holds tells whether a line has another in it, and not as a part of its words.
 func holds(line, other string) bool {
 	const apart = `[^\w./-]`
+	line, other = strings.Join(strings.Fields(line), " "), strings.Join(strings.Fields(other), " ")
 	return other != "" && regexp.MustCompile(`(^|`+apart+`)`+regexp.QuoteMeta(other)+`($|`+apart+`)`).MatchString(line)
 }
 

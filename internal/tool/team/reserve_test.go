@@ -39,7 +39,7 @@ func TestReserve(t *testing.T) {
 	}{
 		"free":            {reserve(), `{"name":"8080"}`, "reserved: 8080 is your contract's, fence 1.7", false, false},
 		"with all":        {reserve(), `{"namespace":"port","name":"8080","why":"the API"}`, "reserved: 8080", false, false},
-		"taken":           {reserve(), `{"name":"0042"}`, "reserved by contract users (Add users), ada", true, false},
+		"taken":           {reserve(), `{"name":"0042"}`, "\"0042\" is reserved by contract users, ada", true, false},
 		"what to do":      {reserve(), `{"name":"0042"}`, "Choose another; or ask ada by send_message to release it.", true, false},
 		"landed":          {reserve(), `{"name":"0041"}`, "It stays taken in this run: choose another.", true, false},
 		"full":            {reserve(), `{"name":"full"}`, "contract c holds 20 names", true, false},
