@@ -49,7 +49,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
 	cmd.Flags().StringVar(&f.tier, "tier", "", "what a `TIER` of a tiered run did, published and decided: t1 to t5")
-	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes")
+	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes, but of a tiered run")
 	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "tier", "plan"}
 	oneOf(cmd, views...)
 	for _, view := range views[:len(views)-1] { // a plan is shown also of one contract

@@ -46,6 +46,8 @@ func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
 			a.printf(a.out, "it answers message %s\n", m.InReplyTo)
 		case m.InReplyTo != "":
 			a.printf(a.out, "it answers the question %s\n", m.InReplyTo)
+		case r.To == "" && cmp.Or(run.MovedTo, run.Mode) == agency.ModeTiered: // while others build, it has no turn
+			a.printf(a.out, "it is read when %s plans or accepts; for who builds: agency say %s --to AGENT TEXT (agency inspect %s names them)\n", m.To, run.ID, run.ID)
 		}
 		return nil
 	})
