@@ -168,6 +168,9 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 		}
 		add("role %q holds no contracts%s; those that do are %s", c.AssignedRole, text.Suggestion(string(c.AssignedRole), names), strings.Join(names, ", "))
 	}
+	if _, ok := c.Inputs[AgainInput]; ok { // by it the run knows whose work it does once more
+		add("has an input called %q, which only the run gives: call it otherwise", AgainInput)
+	}
 	for i, r := range c.Resources {
 		switch {
 		case slices.Contains(c.Resources[:i], r):

@@ -188,6 +188,7 @@ func TestValidatePlan(t *testing.T) {
 		"no criteria": {[]Contract{with(ok("a"), func(c *Contract) { c.AcceptanceCriteria = nil })}, "no acceptance criteria"},
 		"role":        {[]Contract{with(ok("a"), func(c *Contract) { c.AssignedRole = "overseer" })}, "holds no contracts"},
 		"files":       {[]Contract{with(ok("a"), func(c *Contract) { c.Writes = []string{"a", "b", "c", "c#F"} })}, "changes 3 files"},
+		"again":       {[]Contract{with(ok("a"), func(c *Contract) { c.Inputs = TextInputs(map[string]string{AgainInput: AgainAll}) })}, `has an input called "again", which only the run gives`},
 		"resource":    {[]Contract{with(ok("a"), func(c *Contract) { c.Resources = []string{"build", "gqu"} })}, `names the resource "gqu" (did you mean gpu?); there are build, gpu`},
 		"twice":       {[]Contract{with(ok("a"), func(c *Contract) { c.Resources = []string{"gpu", "gpu"} })}, "names the resource gpu twice"},
 		"lines":       {[]Contract{with(ok("a"), func(c *Contract) { c.EstimatedLines = 11 })}, "11 lines"},
