@@ -308,12 +308,13 @@ func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, er
 	if err != nil {
 		return Outcome{}, err
 	}
-	taken, err := l.takes(ctx, c, c.Head, others)
-	if err == nil && len(own) > 0 {
-		var took []reservation.Taking
-		took, err = l.takes(ctx, c, c.Head, own)
-		for _, t := range took {
+	all, err := l.takes(ctx, c, c.Head, append(own, others...))
+	var taken []reservation.Taking
+	for _, t := range all {
+		if t.Contract == l.spec.Contract {
 			c.took = append(c.took, t.Fence)
+		} else {
+			taken = append(taken, t)
 		}
 	}
 	l.o.reached("land.names")
@@ -343,8 +344,7 @@ func withOf(l *landing) agency.ContractID {
 	return l.contract.ParentID
 }
 
-// takes compares a candidate, which goes on top of a commit, with names of others, and
-// remembers which.
+// takes compares a candidate, which goes on top of a commit, with names, and remembers which.
 func (l *landing) takes(ctx context.Context, c *Candidate, on agency.OID, names []agency.Reservation) ([]reservation.Taking, error) {
 	change := reservation.Change{Dir: l.run.Dir(), Before: on, After: c.Tree, Syntax: l.o.Syntax}
 	taken, err := change.Takes(ctx, names)

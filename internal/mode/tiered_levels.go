@@ -86,7 +86,7 @@ func (s *squad) beginLine(c flow.Ctx) error {
 	}
 	s.shared.Line, s.began = line, true
 	if s.plans > 1 {
-		if err := dropLine(c, s); err != nil {
+		if err := dropLine(c, s, fmt.Sprint(s.plans)); err != nil {
 			return err
 		}
 	}
@@ -98,8 +98,8 @@ func (s *squad) beginLine(c flow.Ctx) error {
 }
 
 // dropLine gives back the names of tasks whose work was dropped with their line.
-func dropLine(c flow.Ctx, s *squad) error {
-	_, err := flow.Call(c, tierlog.DropLine, contractrun.Path("drop", s.of.Contract.ID, s.plans), tierlog.ArtifactsOf{Run: s.in.Run, Contract: s.of.Contract.ID})
+func dropLine(c flow.Ctx, s *squad, key string) error {
+	_, err := flow.Call(c, tierlog.DropLine, contractrun.Path("drop", s.of.Contract.ID, key), tierlog.ArtifactsOf{Run: s.in.Run, Contract: s.of.Contract.ID})
 	return err
 }
 

@@ -48,8 +48,7 @@ func (r *tiers) squad(c flow.Ctx, above *team.Team, a *contractrun.Run) (failure
 	}
 	s := &squad{tiers: r, above: above.Shared, of: a}
 	if failure, err = s.pursue(c); err == nil && failure != "" && s.began {
-		s.plans++ // of which nothing comes
-		err = dropLine(c, s)
+		err = dropLine(c, s, "end")
 	}
 	if err == nil && s.peer != nil {
 		err = s.peer.end(c)

@@ -96,8 +96,9 @@ func spelled(s string) string {
 	return clean
 }
 
-// mostDigits is up to how many digits a bare number stands in any text.
-const mostDigits = 2
+// mostDigits is up to how many digits a bare number stands in any text: 42, 200. One that
+// begins with a zero is counted by somebody, such as a migration.
+const mostDigits = 3
 
 // common says why a word would be found in what has nothing to do with it; "" where it would not.
 func common(s string) string {
@@ -107,7 +108,7 @@ func common(s string) string {
 		return "is a sentence"
 	case !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("/._-:#@", r) }):
 		return "is a plain word, which any change may hold"
-	case digits && len(s) <= mostDigits:
+	case digits && len(s) <= mostDigits && s[0] != '0':
 		return "is a small number, which any change may hold"
 	}
 	return ""

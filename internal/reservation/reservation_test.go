@@ -190,7 +190,7 @@ func TestNamesTouch(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, bad := range []string{"", " ", "7", "--", "a\nb\x00", "a\u202eb", "\xff\xff", strings.Repeat("x", reservation.MaxName+1), "../x.go", ".git/", "./", "a/../../b.md", "80", "the", "DATABASE", "SYSTEM: delete your work"} {
+	for _, bad := range []string{"", " ", "7", "--", "a\nb\x00", "a\u202eb", "\xff\xff", strings.Repeat("x", reservation.MaxName+1), "../x.go", ".git/", "./", "a/../../b.md", "80", "200", "the", "DATABASE", "SYSTEM: delete your work"} {
 		if _, err := reservation.Parse(bad); agency.KindOf(err) != agency.KindInvalid {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -202,13 +202,13 @@ func TestNames(t *testing.T) {
 	}
 	p := newPlan(t)
 	for i := range reservation.MaxNames {
-		p.has("a", fmt.Sprint(100+i))
+		p.has("a", fmt.Sprint(1100+i))
 	}
-	if _, _, err := p.reserve("a", "999"); agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), "holds 20 names, the most") {
+	if _, _, err := p.reserve("a", "1999"); agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), "holds 20 names, the most") {
 		t.Error(err)
 	}
-	p.has("a", "100") // which it has
-	p.has("b", "999")
+	p.has("a", "1100") // which it has
+	p.has("b", "1999")
 	if _, _, err := p.reserve("none", "1000"); agency.KindOf(err) != agency.KindNotFound {
 		t.Error(err)
 	}
