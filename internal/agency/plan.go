@@ -171,16 +171,7 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 	if _, ok := c.Inputs[AgainInput]; ok { // by it the run knows whose work it does once more
 		add("has an input called %q, which only the run gives: call it otherwise", AgainInput)
 	}
-	for i, r := range c.Resources {
-		switch {
-		case slices.Contains(c.Resources[:i], r):
-			add("names the resource %s twice", r)
-		case len(rules.Resources) == 0:
-			add("names the resource %.40q, and none are configured: leave resources out", r)
-		case !slices.Contains(rules.Resources, r):
-			add("names the resource %.40q%s; there are %s", r, text.Suggestion(r, rules.Resources), strings.Join(rules.Resources, ", "))
-		}
-	}
+	resourceFaults(c, rules.Resources, add)
 	files := c.WriteSet()
 	if c.AssignedRole == RoleSquadLead { // who splits it
 		rules.MaxFiles, rules.MaxLines = 0, 0
@@ -192,6 +183,20 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 		}
 	}
 	return faults
+}
+
+// resourceFaults are those of what a contract names as scarce; known is what is configured.
+func resourceFaults(c Contract, known []string, add func(string, ...any)) {
+	for i, r := range c.Resources {
+		switch {
+		case slices.Contains(c.Resources[:i], r):
+			add("names the resource %s twice", r)
+		case len(known) == 0:
+			add("names the resource %.40q, and none are configured: leave resources out", r)
+		case !slices.Contains(known, r):
+			add("names the resource %.40q%s; there are %s", r, text.Suggestion(r, known), strings.Join(known, ", "))
+		}
+	}
 }
 
 // sizeFaults are those of a contract that is larger than one may be.
