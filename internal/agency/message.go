@@ -42,15 +42,6 @@ const (
 	MessageReviewRejected    MessageType = "review_rejected"
 	MessageRevisionRequested MessageType = "revision_requested"
 
-	MessageRequestToken     MessageType = "request_token"
-	MessageTokenGranted     MessageType = "token_granted"
-	MessageTokenDenied      MessageType = "token_denied"
-	MessageTokenReleased    MessageType = "token_released"
-	MessageRequestFileLock  MessageType = "request_file_lock"
-	MessageFileLockGranted  MessageType = "file_lock_granted"
-	MessageFileLockDenied   MessageType = "file_lock_denied"
-	MessageFileLockReleased MessageType = "file_lock_released"
-
 	MessageRequestClarification MessageType = "request_clarification"
 	MessageProvideClarification MessageType = "provide_clarification"
 	MessageRequestInput         MessageType = "request_input"
@@ -75,8 +66,6 @@ func MessageTypes() []MessageType {
 		MessageTaskAssignment, MessageTaskAccepted, MessageTaskRejected, MessageTaskStarted, MessageTaskProgress,
 		MessageTaskComplete, MessageTaskBlocked, MessageTaskFailed,
 		MessageSubmitForReview, MessageReviewFeedback, MessageReviewApproved, MessageReviewRejected, MessageRevisionRequested,
-		MessageRequestToken, MessageTokenGranted, MessageTokenDenied, MessageTokenReleased,
-		MessageRequestFileLock, MessageFileLockGranted, MessageFileLockDenied, MessageFileLockReleased,
 		MessageRequestClarification, MessageProvideClarification, MessageRequestInput, MessageProvideInput,
 		MessageNudge, MessageHalt, MessageResume, MessageTerminate, MessageEscalate,
 		MessageStateChanged, MessageFileModified, MessageTestResult, MessageErrorOccurred,
