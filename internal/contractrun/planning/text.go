@@ -11,6 +11,9 @@ import (
 	"agency/internal/text"
 )
 
+// maxTitle is how much of a title its heading shows: a line, whatever its author wrote.
+const maxTitle = 200
+
 // PlanText is a plan for people, with what it may take where that is known.
 func PlanText(plan []agency.Contract, e *agency.PlanEstimate, parallel int) string {
 	s := agency.Things(len(plan), "contract", "contracts")
@@ -53,7 +56,7 @@ func tiersBody(f session.TierFacts, budget int, plan []agency.Contract) string {
 		fmt.Fprintf(&b, "\nAmended by that:\n\n```diff\n%s\n```\n", strings.Join(f.Amended, "\n"))
 	}
 	for _, p := range plan {
-		fmt.Fprintf(&b, "\n### %s: %s\n\n%s\n\nGoes through %s", p.ID, p.Title, strings.TrimSpace(p.Description), agency.PathText(p.TierPath))
+		fmt.Fprintf(&b, "\n### %s: %s\n\n%s\n\nGoes through %s", p.ID, text.OneLine(p.Title, maxTitle), strings.TrimSpace(p.Description), agency.PathText(p.TierPath))
 		if p.Domain != "" {
 			fmt.Fprintf(&b, ", domain %s", p.Domain)
 		}
@@ -101,7 +104,7 @@ func planList(plan []agency.Contract, most int) string {
 			fmt.Fprintf(&b, "\nAnd %s more.\n", agency.Things(len(plan)-i, "contract", "contracts"))
 			break
 		}
-		fmt.Fprintf(&b, "\n### %s: %s\n\nRole %s", p.ID, p.Title, p.AssignedRole)
+		fmt.Fprintf(&b, "\n### %s: %s\n\nRole %s", p.ID, text.OneLine(p.Title, maxTitle), p.AssignedRole)
 		if len(p.DependsOn) > 0 {
 			fmt.Fprintf(&b, ", after %s", agency.JoinIDs(p.DependsOn, ", "))
 		}
@@ -121,7 +124,7 @@ func planList(plan []agency.Contract, most int) string {
 // planBody is a contract as the person at the plan gate reads it.
 func planBody(p agency.Contract, cost *effects.Forecast) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n%s\n\nCriteria:\n\n", p.Title, p.Description)
+	fmt.Fprintf(&b, "## %s\n\n%s\n\nCriteria:\n\n", text.OneLine(p.Title, maxTitle), p.Description)
 	for _, cr := range p.AcceptanceCriteria {
 		fmt.Fprintf(&b, "- %s: %s%s\n", cr.ID, cr.Text, checkText(cr.Check))
 	}

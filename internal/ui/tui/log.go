@@ -369,7 +369,7 @@ type step struct {
 	role  agency.RoleID
 }
 
-// codes are the steps of tiered runs in one word each, for the eye on a terminal (docs/events.md).
+// codes are the steps of tiered runs in one word each, for the eye on a terminal (docs/cli.md, agency watch).
 var codes = map[step]string{
 	{"spawned", agency.RoleVisionary}: "PLAN_START", {"plan_submitted", agency.RoleVisionary}: "PLAN_DONE", {"run_judged", agency.RoleVisionary}: "ACCEPT",
 	{"spawned", agency.RoleLead}: "LEAD_START", {"completed", agency.RoleLead}: "LEAD_DONE",
