@@ -30,11 +30,7 @@ func followRow() row {
 }
 
 func measureFollow(ctx context.Context, b *bench) (out []figure, err error) {
-	dir, err := b.folder()
-	if err != nil {
-		return nil, err
-	}
-	l, err := lookedAt(ctx, dir)
+	l, err := b.lookedAt(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,7 @@ func inspectRow() row {
 }
 
 func measureInspect(ctx context.Context, b *bench) (out []figure, err error) {
-	dir, err := b.folder()
-	if err != nil {
-		return nil, err
-	}
-	l, err := lookedAt(ctx, dir)
+	l, err := b.lookedAt(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,12 @@ type looked struct {
 	done chan error
 }
 
-// lookedAt opens a store in a folder as a host does, and serves it.
-func lookedAt(ctx context.Context, dir string) (l *looked, err error) {
+// lookedAt opens a store in a folder of its own as a host does, and serves it.
+func (b *bench) lookedAt(ctx context.Context) (l *looked, err error) {
+	dir, err := b.folder()
+	if err != nil {
+		return nil, err
+	}
 	l = &looked{dir: dir, done: make(chan error, 1)}
 	if l.db, err = store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(dir, "agency.db"), Sets: daemon.Migrations()}); err != nil {
 		return nil, err

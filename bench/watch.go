@@ -29,11 +29,7 @@ const (
 // a terminal of its own: a process that is agency watch without its command line.
 func watchRow() row {
 	return row{figures: []string{"watch/1000"}, measure: func(ctx context.Context, b *bench) (out []figure, err error) {
-		dir, err := b.folder()
-		if err != nil {
-			return nil, err
-		}
-		l, err := lookedAt(ctx, dir)
+		l, err := b.lookedAt(ctx)
 		if err != nil {
 			return nil, err
 		}

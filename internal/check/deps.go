@@ -303,7 +303,8 @@ func (c *Checker) hold(ctx context.Context, s Subject, cmd Command) (*slots.Held
 	told := false
 	held, err := k.Slots.Take(ctx, names, func(b slots.Busy) error {
 		told = true
-		return c.tell(ctx, s, "waits for "+b.String()+" for "+cmd.shown(), agency.ResourceWaited{Resource: b.Resource, InUse: b.Of, Of: b.Of, Command: cmd.Line, Stage: string(s.Stage)})
+		d := agency.ResourceWaited{Resource: b.Resource, InUse: b.Of, Of: b.Of, Command: cmd.Line, Stage: string(s.Stage)}
+		return c.tell(ctx, s, "waits for "+d.String()+" for "+cmd.shown(), d)
 	})
 	if err == nil && told {
 		waited := held.Waited.Round(100 * time.Millisecond)

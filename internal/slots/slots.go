@@ -53,9 +53,6 @@ type Busy struct {
 	Of       int // its slots
 }
 
-// String says it as a part of a sentence: "gpu (1 of 1 in use)".
-func (b Busy) String() string { return fmt.Sprintf("%s (%d of %d in use)", b.Resource, b.Of, b.Of) }
-
 // Held is a slot of each resource that was asked for.
 type Held struct {
 	files []*os.File

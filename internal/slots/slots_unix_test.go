@@ -122,7 +122,7 @@ func TestAllOrNone(t *testing.T) {
 func TestNothingIsKept(t *testing.T) {
 	p := pool(t, map[string]int{"build": 1, "gpu": 1})
 	gpu := mustTake(t, p, "gpu")
-	if _, busy, err := p.try([]string{"build", "gpu"}); err != nil || busy == nil || busy.String() != "gpu (1 of 1 in use)" {
+	if _, busy, err := p.try([]string{"build", "gpu"}); err != nil || busy == nil || *busy != (Busy{"gpu", 1}) {
 		t.Fatal(busy, err)
 	}
 	mustTake(t, p, "build").Release()
