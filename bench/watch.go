@@ -42,7 +42,7 @@ func watchRow() row {
 			ctx, stop := context.WithCancel(ctx)
 			done := make(chan error, 1)
 			go func() { done <- l.chatter(ctx) }()
-			r, err := b.again(ctx, "watch", peer.Job{URL: dir})
+			r, err := b.again(ctx, "watch", peer.Job{URL: l.dir})
 			stop()
 			note = r.Note
 			return r.CPU.Seconds() / r.Wall.Seconds(), errors.Join(err, <-done)
