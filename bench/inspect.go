@@ -24,8 +24,9 @@ const (
 
 // inspectRow looks at a run of ten thousand contracts of which half are done, as
 // agency inspect does: all that its host's read model tells of it, and that as
-// text. What the socket adds, over which both sides write and read the same as
-// JSON, is shown beside it.
+// text, after its agents did something more. What the first look of a host costs, and
+// what the socket adds, over which both sides write and read the same as JSON, is shown
+// beside it.
 func inspectRow() row {
 	return row{figures: []string{"inspect/10k"}, measure: measureInspect}
 }
@@ -36,14 +37,22 @@ func measureInspect(ctx context.Context, b *bench) (out []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	if err := l.fill(ctx, inspectPlan); err != nil {
+	plan, err := l.fill(ctx, inspectPlan)
+	if err != nil {
 		return nil, err
 	}
 	c := l.dial()
 	defer c.Close()
 	read, text := []float64{}, []float64{}
+	next := inspectPlan/2 + mailMany
 	whole := func(v api.View) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
+			for range mailMany {
+				if err := l.goes(ctx, plan[next], next, true); err != nil {
+					return 0, err
+				}
+				next++
+			}
 			begun := time.Now()
 			doc, err := v.Inspect(ctx, benchRun)
 			if err != nil {
@@ -63,23 +72,24 @@ func measureInspect(ctx context.Context, b *bench) (out []figure, err error) {
 			return float64(time.Since(begun)), nil
 		}
 	}
-	s, err := b.rounds(ctx, contender{"inspect", whole(l.view)}, contender{"by socket", whole(c)})
+	s, err := b.rounds(ctx, contender{"inspect", whole(l.view)}, contender{"by socket", whole(c)},
+		contender{"first", func(ctx context.Context) (float64, error) { return whole(l.reader())(ctx) }})
 	if err != nil {
 		return nil, err
 	}
 	s["read"], s["text"] = read, text
 	return []figure{{"inspect/10k", median(s["inspect"]) / float64(inspectAim), atMost(1), []string{
-		s.raw("inspect", 1e6, "ms"), s.raw("read", 1e6, "ms"), s.raw("text", 1e6, "ms"), s.raw("by socket", 1e6, "ms"),
+		s.raw("inspect", 1e6, "ms"), s.raw("read", 1e6, "ms"), s.raw("text", 1e6, "ms"), s.raw("by socket", 1e6, "ms"), s.raw("first", 1e6, "ms"),
 	}}}, nil
 }
 
 // fill records a run of n contracts: half are done, each with what its way left in
 // the registry, the log, the verdicts and the budget; a few are at work, and one
 // gate of a hundred waits.
-func (l *looked) fill(ctx context.Context, n int) error {
+func (l *looked) fill(ctx context.Context, n int) ([]agency.Contract, error) {
 	plan := crowded(n)
 	if err := l.begin(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		for _, c := range plan {
@@ -99,7 +109,7 @@ func (l *looked) fill(ctx context.Context, n int) error {
 		})
 	}
 	wait.Wait()
-	return errors.Join(err, errors.Join(errs...))
+	return plan, errors.Join(err, errors.Join(errs...))
 }
 
 // goes takes a contract on its way, to its end where it is done.

@@ -57,10 +57,7 @@ func (b *bench) lookedAt(ctx context.Context) (l *looked, err error) {
 	if err != nil {
 		return nil, errors.Join(err, l.log.Close(), l.db.Close())
 	}
-	l.view = view.New(view.Options{
-		DB: l.db, Events: l.log, Live: host.NewLive(), StateDir: dir,
-		Git: func(ctx context.Context) (*git.Program, error) { return nil, errors.New("there is no repository") },
-	})
+	l.view = l.reader()
 	s := hostserve.New(hostserve.Options{View: l.view, Copy: idler{}, Work: idler{}, Steer: idler{}, Lifecycle: idler{}, Token: token})
 	ctx, l.stop = context.WithCancel(ctx)
 	go func() { l.done <- s.Serve(ctx, listen) }() // close waits for it
@@ -69,6 +66,14 @@ func (b *bench) lookedAt(ctx context.Context) (l *looked, err error) {
 
 func socketIn(dir string) string { return filepath.Join(dir, "run", "host.sock") }
 func tokenIn(dir string) string  { return filepath.Join(dir, "host.token") }
+
+// reader is the read model of a host that nobody has asked yet.
+func (l *looked) reader() *view.Reader {
+	return view.New(view.Options{
+		DB: l.db, Events: l.log, Live: host.NewLive(), StateDir: l.dir,
+		Git: func(ctx context.Context) (*git.Program, error) { return nil, errors.New("there is no repository") },
+	})
+}
 
 // dial is a client as a command is one.
 func (l *looked) dial() *api.Client { return api.Dial(socketIn(l.dir), tokenIn(l.dir)) }

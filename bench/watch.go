@@ -34,7 +34,7 @@ func watchRow() row {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, l.close()) }()
-		if err := l.fill(ctx, watchedPlan); err != nil {
+		if _, err := l.fill(ctx, watchedPlan); err != nil {
 			return nil, err
 		}
 		note := ""

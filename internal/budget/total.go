@@ -59,23 +59,7 @@ func By[K ~string](lines []Line, key func(Line) K) map[K]Total {
 	return out
 }
 
-// OfRun is all that a run spent.
-func OfRun(q store.Querier, run agency.RunID) (Total, error) {
-	lines, err := Lines(q, run)
-	return Sum(lines, nil), err
-}
-
-// OfNodes sums what a run spent by the node that asked: a session's is
-// SessionNode.
-func OfNodes(q store.Querier, run agency.RunID) (map[string]Total, error) {
-	lines, err := NodeLines(q, run)
-	if err != nil {
-		return nil, err
-	}
-	return By(lines, func(l Line) string { return l.Node }), nil
-}
-
-// NodeLines is Lines, told apart by the node that asked as well.
+// NodeLines is Lines, told apart by the node that asked as well: a session's is SessionNode.
 func NodeLines(q store.Querier, run agency.RunID) ([]Line, error) {
 	return linesBy(q, run, "node", "0")
 }

@@ -64,7 +64,25 @@ func (c *receiptStore) Cached(ctx context.Context, run agency.RunID, tree agency
 // Receipts are those of a run in the order in which they were made, with tests
 // and output.
 func Receipts(q Reader, run agency.RunID) ([]agency.Receipt, error) {
-	return receipts(q, selectOfRun, string(run))
+	return receipts(q, selectOfRun, string(run), 0)
+}
+
+// Outcomes are the receipts of a run after its first n, in the order in which they were
+// made. Tests and output are there only of what failed or was run on the base: a long
+// run has more of them than memory holds.
+func Outcomes(q Reader, run agency.RunID, n int) ([]agency.Receipt, error) {
+	out, blobs, err := listed(q, selectOfRun, string(run), n)
+	for i := range out {
+		if out[i].OK() && Stage(out[i].Stage) != StageBase {
+			continue
+		}
+		d, err := detailIn(q, out[i].ID, blobs[i])
+		if err != nil {
+			return nil, err
+		}
+		out[i].Tests, out[i].Output = d.Tests, d.Output
+	}
+	return out, err
 }
 
 // Receipt is one by its id; KindNotFound where there is none.
@@ -99,7 +117,22 @@ func receipts(q Reader, query string, args ...any) ([]agency.Receipt, error) {
 
 // detailed reads receipts with what lies in their blobs.
 func detailed(q Reader, query string, args ...any) (out []agency.Receipt, details []detail, err error) {
-	var blobs []agency.Hash
+	out, blobs, err := listed(q, query, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	details = make([]detail, len(blobs))
+	for i, h := range blobs {
+		if details[i], err = detailIn(q, out[i].ID, h); err != nil {
+			return nil, nil, err
+		}
+		out[i].Tests, out[i].Output = details[i].Tests, details[i].Output
+	}
+	return out, details, nil
+}
+
+// listed reads receipts without what lies in their blobs, and which those are.
+func listed(q store.Querier, query string, args ...any) (out []agency.Receipt, blobs []agency.Hash, err error) {
 	out, err = store.All(q, func(row store.Scanner) (r agency.Receipt, err error) {
 		var hash string
 		var at int64
@@ -108,21 +141,19 @@ func detailed(q Reader, query string, args ...any) (out []agency.Receipt, detail
 		r.At, blobs = store.Time(at), append(blobs, agency.Hash(hash))
 		return r, err
 	}, query, args...)
+	return out, blobs, err
+}
+
+// detailIn is what lies in the blob of a receipt.
+func detailIn(q Reader, id agency.ReceiptID, h agency.Hash) (d detail, err error) {
+	b, err := q.Blob(h)
+	if err == nil {
+		err = json.Unmarshal(b, &d)
+	}
 	if err != nil {
-		return nil, nil, err
+		return d, fmt.Errorf("receipt %s: %w", id, err)
 	}
-	details = make([]detail, len(blobs))
-	for i, h := range blobs {
-		b, err := q.Blob(h)
-		if err != nil {
-			return nil, nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
-		}
-		if err := json.Unmarshal(b, &details[i]); err != nil {
-			return nil, nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
-		}
-		out[i].Tests, out[i].Output = details[i].Tests, details[i].Output
-	}
-	return out, details, nil
+	return d, nil
 }
 
 // takeOver makes another run's, contract's or stage's receipt this one's. The

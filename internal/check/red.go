@@ -38,14 +38,22 @@ func AtStart(all []agency.Receipt) (out []agency.Receipt) {
 	return out
 }
 
+// OnBase are the receipts on the bases of contracts, of some in their order.
+func OnBase(all []agency.Receipt) (out []agency.Receipt) {
+	for _, r := range all {
+		if r.Stage == string(StageBase) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // LastReds are the checks that fail of each contract's own files as they were last
 // checked, wherever that was. All are the receipts of the run.
 func LastReds(all []agency.Receipt) map[agency.ContractID][]agency.Red {
-	own, base, out := map[agency.ContractID][]agency.Receipt{}, []agency.Receipt{}, map[agency.ContractID][]agency.Red{}
+	own, base, out := map[agency.ContractID][]agency.Receipt{}, OnBase(all), map[agency.ContractID][]agency.Red{}
 	for _, r := range all {
-		if r.Stage == string(StageBase) {
-			base = append(base, r)
-		} else {
+		if r.Stage != string(StageBase) {
 			own[r.ContractID] = append(own[r.ContractID], r)
 		}
 	}
@@ -57,7 +65,8 @@ func LastReds(all []agency.Receipt) map[agency.ContractID][]agency.Red {
 	return out
 }
 
-// RedOf is a receipt as a red check; false where it passes, and of a trial.
+// RedOf is a receipt as a red check; false where it passes, and of a trial. All are the
+// receipts of the run, or those on its bases alone.
 func RedOf(r agency.Receipt, all []agency.Receipt) (agency.Red, bool) {
 	if r.OK() || Stage(r.Stage).Trial() {
 		return agency.Red{}, false

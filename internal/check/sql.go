@@ -16,8 +16,9 @@ FROM receipts WHERE `
 	// selectReceipt reads one.
 	selectReceipt = selectReceipts + `id = ?`
 
-	// selectOfRun reads those of a run in the order in which they were made.
-	selectOfRun = selectReceipts + `run_id = ? ORDER BY n`
+	// selectOfRun reads those of a run after its first ones, in the order in which
+	// they were made.
+	selectOfRun = selectReceipts + `run_id = ? AND n > ? ORDER BY n`
 
 	// selectOfStage reads those of a kind and stage of a run.
 	selectOfStage = selectReceipts + `run_id = ? AND stage = ? AND kind = ? ORDER BY n`

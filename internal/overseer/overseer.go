@@ -120,14 +120,22 @@ type Fault struct {
 // it, the most severe first. The same events give the same answers, so that who
 // folds them again knows what was done before.
 func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
+	d, err := agency.DecodeDetail(e)
+	if err != nil {
+		d = nil // of a newer version
+	}
+	return w.take(e, d)
+}
+
+// take is Observe of an event whose details are known; nil: they are of a newer version.
+func (w *Watch) take(e agency.Event, d agency.Detail) ([]Detection, []Fault) {
 	if !w.settings.Enabled || e.ID > 0 && e.ID <= w.last {
 		return nil, nil
 	}
 	w.last = max(w.last, e.ID)
 	w.pass(e.Time)
-	d, err := agency.DecodeDetail(e)
-	if err != nil {
-		return nil, nil // of a newer version
+	if d == nil {
+		return nil, nil
 	}
 	switch d := d.(type) {
 	case *agency.ResumedAfterCrash, *agency.RunResumed:

@@ -41,8 +41,13 @@ func (t *Trail) Observe(e agency.Event) (Change, bool) {
 	if err != nil {
 		return Change{}, false
 	}
+	return t.Take(e, d)
+}
+
+// Take is Observe of an event whose details are known.
+func (t *Trail) Take(e agency.Event, d agency.Detail) (Change, bool) {
 	before := t.watch.session(e.AgentID, d)
-	t.watch.Observe(e)
+	t.watch.take(e, d)
 	session := cmp.Or(t.watch.session(e.AgentID, d), before)
 	if i, is := intervention(e, d); is {
 		i.Session = cmp.Or(i.Session, session)

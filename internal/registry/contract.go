@@ -49,7 +49,12 @@ func Contract(q store.Querier, run agency.RunID, id agency.ContractID) (agency.C
 
 // Contracts reads all contracts of a run in the order of their creation.
 func Contracts(q store.Querier, run agency.RunID) ([]agency.Contract, error) {
-	return store.All(q, scanContract, selectContracts, string(run))
+	return ContractsAfter(q, run, 0)
+}
+
+// ContractsAfter are those of a run that were created after its first n.
+func ContractsAfter(q store.Querier, run agency.RunID, n int) ([]agency.Contract, error) {
+	return store.All(q, scanContract, selectContracts, string(run), n)
 }
 
 // Failed reads the contracts of all runs that failed for good, the latest first.

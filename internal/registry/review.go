@@ -49,7 +49,12 @@ func summaryOf(r agency.Review) string {
 
 // Reviews reads all reviews of a run in the order in which they were given.
 func Reviews(q store.Querier, run agency.RunID) ([]agency.Review, error) {
-	return store.All(q, scanReview, selectReviews, string(run))
+	return ReviewsAfter(q, run, 0)
+}
+
+// ReviewsAfter are those of a run that were given after its first n.
+func ReviewsAfter(q store.Querier, run agency.RunID, n int) ([]agency.Review, error) {
+	return store.All(q, scanReview, selectReviews, string(run), n)
 }
 
 func scanReview(row store.Scanner) (agency.Review, error) {

@@ -57,10 +57,10 @@ VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) 
 	// insertStep notes that a step has changed a contract, once.
 	insertStep = `INSERT INTO contract_steps (run_id, step) VALUES (?, ?) ON CONFLICT DO NOTHING`
 
-	// selectContract reads one contract, selectContracts those of a run, and
-	// selectFailed what failed in any run, the latest first.
+	// selectContract reads one contract, selectContracts those of a run after its
+	// first ones, and selectFailed what failed in any run, the latest first.
 	selectContract  = `SELECT doc FROM contracts WHERE run_id = ? AND id = ?`
-	selectContracts = `SELECT doc FROM contracts WHERE run_id = ? ORDER BY seq`
+	selectContracts = `SELECT doc FROM contracts WHERE run_id = ? AND seq >= ? ORDER BY seq`
 	selectFailed    = `SELECT doc FROM contracts WHERE status = 'failed' ORDER BY completed_at DESC LIMIT ?`
 
 	// insertOutcome keeps what a contract came to, once.
@@ -91,8 +91,8 @@ VALUES (?1, ?2, (SELECT count(*) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON C
 	insertReview = `INSERT INTO reviews (run_id, step, seq, contract_id, doc)
 VALUES (?1, ?2, (SELECT count(*) FROM reviews WHERE run_id = ?1), ?3, ?4) ON CONFLICT (run_id, step) DO NOTHING`
 
-	// selectReviews reads those of a run.
-	selectReviews = `SELECT doc FROM reviews WHERE run_id = ? ORDER BY seq`
+	// selectReviews reads those of a run after its first ones.
+	selectReviews = `SELECT doc FROM reviews WHERE run_id = ? AND seq >= ? ORDER BY seq`
 
 	// insertReport keeps what the manager said at the end of a run, once.
 	insertReport = `INSERT INTO reports (run_id, words) VALUES (?, ?) ON CONFLICT DO NOTHING`

@@ -42,54 +42,78 @@ func Gather(q *store.Snapshot, id agency.RunID, in Input) (agency.Report, error)
 	if err != nil {
 		return agency.Report{}, err
 	}
+	return Fold(q, r, in)
+}
+
+// Fold is Gather of records that were read.
+func Fold(q *store.Snapshot, r Records, in Input) (_ agency.Report, err error) {
 	if len(in.Landed) > 0 {
-		if r.covered, err = check.Covered(q, id, in.Landed[0].Tree); err != nil {
+		if r.covered, err = check.Covered(q, r.Run.ID, in.Landed[0].Tree); err != nil {
 			return agency.Report{}, err
 		}
 	}
-	return fold(r, in), nil
+	g := gatherer{Records: r, in: in, tests: func(r agency.Receipt) ([]agency.TestResult, error) {
+		whole, err := check.Receipt(q, r.ID)
+		return whole.Tests, err
+	}}
+	return g.fold()
 }
 
-// records are what a report is measured by.
-type records struct {
-	run       agency.Run
-	contracts []agency.Contract
-	verdicts  []agency.Verdict // in their order
-	reviews   []agency.Review  // in their order
-	gates     []agency.Gate
-	receipts  []agency.Receipt
-	lines     []budget.Line
-	wall      time.Duration
-	landings  []agency.Merged // oldest first, without the final merge
-	words     *agency.ManagerWords
-	covered   []check.FileCoverage // of what landed last
+// Records are what a report is measured by.
+type Records struct {
+	Run       agency.Run
+	Contracts []agency.Contract
+	Verdicts  []agency.Verdict // in their order
+	Reviews   []agency.Review  // in their order
+	Gates     []agency.Gate
+	Receipts  []agency.Receipt // in their order, as check.Outcomes has them
+	Lines     []budget.Line
+	Wall      time.Duration
+	Landings  []agency.Merged // of contracts, on the run's branch and the lines below it, oldest first
+	Words     *agency.ManagerWords
+
+	covered []check.FileCoverage // of what landed last
 }
 
-func read(q *store.Snapshot, id agency.RunID) (r records, err error) {
+func read(q *store.Snapshot, id agency.RunID) (r Records, err error) {
 	for _, one := range []func() error{
-		func() error { r.run, err = registry.Run(q, id); return err },
-		func() error { r.contracts, err = registry.Contracts(q, id); return err },
-		func() error { r.verdicts, err = verdicts.All(q, id); return err },
-		func() error { r.reviews, err = registry.Reviews(q, id); return err },
-		func() error { r.gates, err = registry.Gates(q, id); return err },
-		func() error { r.receipts, err = check.Receipts(q, id); return err },
-		func() error { r.lines, err = budget.Lines(q, id); return err },
-		func() error { r.landings, err = landings(q, id); return err },
-		func() error { r.words, err = registry.Words(q, id); return err },
+		func() error { r.Contracts, err = registry.Contracts(q, id); return err },
+		func() error { r.Verdicts, err = verdicts.All(q, id); return err },
+		func() error { r.Reviews, err = registry.Reviews(q, id); return err },
+		func() error { r.Receipts, err = check.Outcomes(q, id, 0); return err },
+		func() error { r.Landings, err = landings(q, id); return err },
+		func() error { return r.Refresh(q, id) },
 	} {
 		if err := one(); err != nil {
 			return r, err
 		}
 	}
+	return r, nil
+}
+
+// Refresh reads the records of a run that change, which are few: all but contracts and
+// what is only ever added.
+func (r *Records) Refresh(q *store.Snapshot, id agency.RunID) (err error) {
+	for _, one := range []func() error{
+		func() error { r.Run, err = registry.Run(q, id); return err },
+		func() error { r.Gates, err = registry.Gates(q, id); return err },
+		func() error { r.Lines, err = budget.NodeLines(q, id); return err },
+		func() error { r.Words, err = registry.Words(q, id); return err },
+	} {
+		if err := one(); err != nil {
+			return err
+		}
+	}
 	root, err := budget.Read(q, id, budget.Root)
-	r.wall = root.Wall
-	return r, err
+	r.Wall = root.Wall
+	return err
 }
 
 // gatherer folds records into a report.
 type gatherer struct {
-	records
+	Records
 	in       Input
+	tests    func(agency.Receipt) ([]agency.TestResult, error) // of a receipt, which may be here without them
 	r        agency.Report
 	passed   map[agency.ContractID]agency.Verdict // the last that passed
 	judged   map[agency.ContractID]agency.Verdict // the last
@@ -97,6 +121,10 @@ type gatherer struct {
 	red      map[agency.ContractID][]agency.Red
 	spent    map[agency.ContractID]budget.Total
 	complete map[agency.ContractID]bool                // whose landings count: complete, and work
+	ended    map[agency.ContractID]bool                // as whatever it came to
+	below    map[agency.ContractID]bool                // whose landings were on a line below the run's branch
+	branch   map[agency.OID]bool                       // commits on the run's branch
+	on       map[agency.OID][]agency.Receipt           // by tree, without those of trials, which say nothing of the work
 	net      map[string]over                           // what became of files by all landings
 	brought  map[agency.ContractID][]git.CommitChanges // by the landings of each contract, newest first
 	accepted []agency.Weakening
@@ -104,53 +132,61 @@ type gatherer struct {
 	commits  map[agency.ContractID][]agency.OID // of each contract, oldest first
 }
 
-func fold(from records, in Input) agency.Report {
-	g := &gatherer{
-		records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, judged: map[agency.ContractID]agency.Verdict{},
-		reviewed: agency.ByContract(from.reviews, func(r agency.Review) agency.ContractID { return r.ContractID }),
-		red:      check.LastReds(from.receipts), spent: budget.By(from.lines, func(l budget.Line) agency.ContractID { return l.Contract }),
-		complete: map[agency.ContractID]bool{}, commit: map[agency.OID]agency.ContractID{},
-		net: byLandings(in.Landed, everyOne), brought: map[agency.ContractID][]git.CommitChanges{},
-	}
+func (g *gatherer) fold() (agency.Report, error) {
+	g.passed, g.judged = map[agency.ContractID]agency.Verdict{}, map[agency.ContractID]agency.Verdict{}
+	g.reviewed = agency.ByContract(g.Reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
+	g.red, g.spent = check.LastReds(g.Receipts), budget.By(g.Lines, func(l budget.Line) agency.ContractID { return l.Contract })
+	g.complete, g.ended, g.below = map[agency.ContractID]bool{}, map[agency.ContractID]bool{}, map[agency.ContractID]bool{}
+	g.commit, g.branch, g.on = map[agency.OID]agency.ContractID{}, map[agency.OID]bool{}, map[agency.OID][]agency.Receipt{}
+	g.net, g.brought = byLandings(g.in.Landed, everyOne), map[agency.ContractID][]git.CommitChanges{}
 	g.r = agency.Report{
-		RunID: g.run.ID, Goal: g.run.Goal, Mode: g.run.Mode, State: g.run.State, Reason: g.run.Reason, Branch: g.run.Branch, Target: g.run.Target,
-		Merged: g.run.Merged, Local: in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
+		RunID: g.Run.ID, Goal: g.Run.Goal, Mode: g.Run.Mode, State: g.Run.State, Reason: g.Run.Reason, Branch: g.Run.Branch, Target: g.Run.Target,
+		Merged: g.Run.Merged, Local: g.in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.Words,
 		LeftOpen: agency.LeftOpen{
 			Contracts: []agency.OpenContract{}, Asserted: []agency.OpenCriterion{}, Weakened: []agency.OpenWeakening{},
 			Leftovers: []agency.OpenFile{}, Writes: []agency.UndeclaredWrite{}, Flaky: []string{}, Unchecked: []string{},
 		},
 	}
-	if g.run.MovedTo != "" {
-		g.r.Mode = g.run.MovedTo
+	if g.Run.MovedTo != "" {
+		g.r.Mode = g.Run.MovedTo
 	}
-	for _, v := range g.verdicts {
+	for _, v := range g.Verdicts {
 		if v.Pass && v.ContractID != "" {
 			g.passed[v.ContractID] = v
 		}
 		g.judged[v.ContractID] = v
 	}
-	for _, c := range g.contracts {
-		g.complete[c.ID] = c.Status == agency.StatusComplete
+	for _, c := range g.Contracts {
+		g.complete[c.ID], g.ended[c.ID] = c.Status == agency.StatusComplete, c.Status.Final()
 	}
-	for _, one := range g.gates {
+	for _, one := range g.Gates {
 		if one.Decision.Verb == agency.Approve {
 			g.accepted = append(g.accepted, one.Weakened...)
 		}
 	}
 	g.commits = map[agency.ContractID][]agency.OID{}
-	for _, l := range g.landings {
+	for _, l := range g.Landings {
 		g.commit[l.Commit], g.commits[l.Contract] = l.Contract, append(g.commits[l.Contract], l.Commit)
+		g.below[l.Contract] = g.below[l.Contract] || l.Level != "" && l.Level != agency.OnRun
 	}
-	for _, l := range in.Landed {
+	for _, l := range g.in.Landed {
 		g.brought[g.commit[l.Commit]] = append(g.brought[g.commit[l.Commit]], l)
+		g.branch[l.Commit] = true
+	}
+	for _, r := range g.Receipts {
+		if rank(r) > 0 {
+			g.on[r.Tree] = append(g.on[r.Tree], r)
+		}
 	}
 	g.levels()
 	g.work()
-	g.checks()
+	if err := g.checks(); err != nil {
+		return agency.Report{}, err
+	}
 	g.coverage()
 	g.cost()
-	g.r.Acts = agency.ActsOf(g.gates)
-	return g.r
+	g.r.Acts = agency.ActsOf(g.Gates)
+	return g.r, nil
 }
 
 // landings are those of a run, on its branch and on the lines below it, oldest first.
@@ -176,14 +212,14 @@ func landings(q store.Querier, id agency.RunID) (out []agency.Merged, err error)
 
 // work folds the contracts; what a leader holds is no work.
 func (g *gatherer) work() {
-	for _, c := range g.contracts {
+	for _, c := range g.Contracts {
 		if !roster.Leads(c.AssignedRole) {
 			g.contract(c)
 		}
 	}
 	sum := &g.r.Rollup
-	if g.run.Feature != nil {
-		sum.FeatureID = g.run.Feature.ID
+	if g.Run.Feature != nil {
+		sum.FeatureID = g.Run.Feature.ID
 	}
 	for _, c := range g.r.Contracts {
 		n := len(c.Reviews)

@@ -24,13 +24,13 @@ func TestLevels(t *testing.T) {
 	on := func(id, commit string, level agency.LandingLevel, name string) agency.Merged {
 		return agency.Merged{Contract: agency.ContractID(id), Commit: agency.OID(commit), Level: level, Branch: name, MergeDetails: agency.MergeDetails{Checked: "t-" + agency.OID(commit)}}
 	}
-	from := records{
-		contracts: []agency.Contract{stream("w", agency.StatusComplete), task("a", "w"), stream("v", agency.StatusFailed), task("b", "v"), stream("x", agency.StatusInProgress), task("c", "x")},
-		landings: []agency.Merged{
+	from := Records{
+		Contracts: []agency.Contract{stream("w", agency.StatusComplete), task("a", "w"), stream("v", agency.StatusFailed), task("b", "v"), stream("x", agency.StatusInProgress), task("c", "x")},
+		Landings: []agency.Merged{
 			on("a", "c1", agency.OnWorkstream, "workstream w"), on("b", "c2", agency.OnWorkstream, "workstream v"), on("c", "c3", agency.OnWorkstream, "workstream x"),
 			on("w", "c4", agency.OnIntegration, "the integration of web"), on("w", "c5", agency.OnRun, "agency/run/main"),
 		},
-		receipts: []agency.Receipt{tested("landing", "t-c5", 0, "T"), tested("landing", "t-c2", 1)},
+		Receipts: []agency.Receipt{tested("landing", "t-c5", 0, "T"), tested("landing", "t-c2", 1)},
 	}
 	r := fold(from, Input{Landed: []git.CommitChanges{{Commit: "c5"}, {Commit: "c4"}, {Commit: "c1"}}})
 	var got []string

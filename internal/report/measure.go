@@ -12,36 +12,39 @@ import (
 
 // checks counts the tests before and after, by receipts of the whole tree that
 // the run began from and of the newest that landed and was tested.
-func (g *gatherer) checks() {
-	byTree := map[agency.OID][]agency.Receipt{}
-	for _, r := range g.receipts {
-		if rank(r) > 0 {
-			byTree[r.Tree] = append(byTree[r.Tree], r)
-		}
-	}
-	before, _ := whole(byTree[g.in.BaseTree])
+func (g *gatherer) checks() error {
+	before, _ := whole(g.on[g.in.BaseTree])
 	var after agency.Receipt
 	for _, l := range g.in.Landed {
 		found := false
-		if after, found = whole(byTree[l.Tree]); found {
-			g.r.Rollup.LintPassed = lint(byTree[l.Tree])
+		if after, found = whole(g.on[l.Tree]); found {
+			g.r.Rollup.LintPassed = lint(g.on[l.Tree])
 			break
 		}
 	}
 	g.r.Rollup.Before, g.r.Rollup.After = count(before), count(after)
 	if before.Parsed && after.Parsed {
+		was, err := g.tests(before)
+		if err != nil {
+			return err
+		}
+		is, err := g.tests(after)
+		if err != nil {
+			return err
+		}
 		known := map[string]bool{}
-		for _, t := range before.Tests {
+		for _, t := range was {
 			known[t.Name] = true
 		}
 		added := 0
-		for _, t := range after.Tests {
+		for _, t := range is {
 			if t.Status == agency.TestPassed && !known[t.Name] {
 				added++
 			}
 		}
 		g.r.Rollup.TestsAdded = &added
 	}
+	return nil
 }
 
 // rank says how much of a tree a receipt's check looked at: nothing counts of
@@ -107,10 +110,10 @@ func (g *gatherer) coverage() {
 // cost sums what was spent, in total and by role, dearest first.
 func (g *gatherer) cost() {
 	sum := &g.r.Rollup
-	sum.WallSeconds = g.wall.Seconds()
-	total := budget.Sum(g.lines, nil)
+	sum.WallSeconds = g.Wall.Seconds()
+	total := budget.Sum(g.Lines, nil)
 	sum.Requests, sum.Lost, sum.Tokens, sum.CostUSD, sum.Unpriced = total.Requests, total.Lost, total.Tokens, total.Money.Float(), total.Unpriced
-	by := budget.By(g.lines, func(l budget.Line) agency.RoleID { return l.Role })
+	by := budget.By(g.Lines, func(l budget.Line) agency.RoleID { return l.Role })
 	for _, role := range slices.Sorted(maps.Keys(by)) {
 		t := by[role]
 		g.r.CostByRole = append(g.r.CostByRole, agency.RoleCost{Role: role, Requests: t.Requests, Tokens: t.Tokens, CostUSD: t.Money.Float(), Unpriced: t.Unpriced})

@@ -47,7 +47,7 @@ func changed(commit, tree agency.OID, changes ...string) git.CommitChanges {
 
 // team is a run of two contracts that landed, one that failed and one that it
 // blocked.
-func team() (records, Input) {
+func team() (Records, Input) {
 	b := verdict("b", "t2", agency.ProofAsserted)
 	b.Weakened = []agency.Weakening{{Kind: agency.WeakDeleted, Name: "TestOld"}, {Kind: agency.WeakSkipped, Name: "TestSlow"}}
 	b.Leftovers = []agency.Leftover{{Path: "notes.txt", Why: "a note"}}
@@ -56,24 +56,24 @@ func team() (records, Input) {
 	lost.Error = "all 2 attempts are used"
 	manager := contract("plan", agency.StatusComplete)
 	manager.AssignedRole = "project_manager"
-	from := records{
-		run:       agency.Run{ID: "run-1", Goal: "the goal", Mode: agency.ModeMultiAgent, State: agency.StateWaiting, Branch: "agency/run-1/main", Target: "trunk"},
-		contracts: []agency.Contract{manager, contract("a", agency.StatusComplete, "a.go"), contract("b", agency.StatusComplete, "b/"), lost, contract("later", agency.StatusBlocked)},
-		verdicts:  []agency.Verdict{verdict("a", "t1", agency.ProofVerified), b, {ContractID: "lost", Proofs: []agency.Proof{{Proof: agency.ProofVerified}}}},
-		gates:     []agency.Gate{{Weakened: b.Weakened[:1], Decision: agency.Decision{Verb: agency.Approve}}, {Weakened: b.Weakened[1:]}},
-		receipts: []agency.Receipt{
+	from := Records{
+		Run:       agency.Run{ID: "run-1", Goal: "the goal", Mode: agency.ModeMultiAgent, State: agency.StateWaiting, Branch: "agency/run-1/main", Target: "trunk"},
+		Contracts: []agency.Contract{manager, contract("a", agency.StatusComplete, "a.go"), contract("b", agency.StatusComplete, "b/"), lost, contract("later", agency.StatusBlocked)},
+		Verdicts:  []agency.Verdict{verdict("a", "t1", agency.ProofVerified), b, {ContractID: "lost", Proofs: []agency.Proof{{Proof: agency.ProofVerified}}}},
+		Gates:     []agency.Gate{{Weakened: b.Weakened[:1], Decision: agency.Decision{Verb: agency.Approve}}, {Weakened: b.Weakened[1:]}},
+		Receipts: []agency.Receipt{
 			tested("work", "t0", 9, "TestWork"), tested("base", "t0", 1, "TestOne"), tested("claim", "t1", 0, "TestOne"),
 			tested("landing", "t2", 0, "TestOne", "TestTwo", "TestThree"),
 			{Kind: agency.CheckLint, Stage: "landing", Tree: "t2"},
 			tested("claim", "t2", 0, "TestThree"), tested("landing", "elsewhere", 5),
 		},
-		lines: []budget.Line{
+		Lines: []budget.Line{
 			{Role: "scaffolder", Contract: "a", Requests: 2, Billed: 100, Money: agency.Dollar / 4},
 			{Role: "scaffolder", Contract: "b", Requests: 1, Billed: 50, Money: agency.Dollar / 4},
 			{Role: "project_manager", Contract: "plan", Requests: 3, Billed: 10, Money: agency.Dollar, Unpriced: true},
 		},
-		wall:     90 * time.Second,
-		landings: []agency.Merged{{Contract: "a", Commit: "c1"}, {Contract: "b", Commit: "c2"}},
+		Wall:     90 * time.Second,
+		Landings: []agency.Merged{{Contract: "a", Commit: "c1"}, {Contract: "b", Commit: "c2"}},
 		// a.go was changed by both; the tests of the last landing reach more of it
 		// than those of its first author did.
 		covered: []check.FileCoverage{
@@ -87,6 +87,16 @@ func team() (records, Input) {
 		Added:  map[string][]check.Lines{"a.go": {{From: 1, To: 2}}, "b/b.go": {{From: 3, To: 9}}},
 		Landed: []git.CommitChanges{changed("c2", "t2", "Ab/b.go", "Aextra.go", "Mgo.sum", "Ma.go", "Dold.go"), changed("c1", "t1", "Aa.go")},
 	}
+}
+
+// fold is Fold of receipts that have their tests.
+func fold(from Records, in Input) agency.Report {
+	g := gatherer{Records: from, in: in, tests: func(r agency.Receipt) ([]agency.TestResult, error) { return r.Tests, nil }}
+	r, err := g.fold()
+	if err != nil {
+		panic(err)
+	}
+	return r
 }
 
 func TestRollup(t *testing.T) {
@@ -115,7 +125,7 @@ func TestRollup(t *testing.T) {
 func TestReviews(t *testing.T) {
 	from, in := team()
 	finding := []agency.CriterionFinding{{Criterion: "c1", Met: true, Finding: "b.go does it"}}
-	from.reviews = []agency.Review{
+	from.Reviews = []agency.Review{
 		{ContractID: "b", Reviewer: "rex", Verdict: agency.ReviewChanges, Tree: "t1", Summary: "not yet\n# done", Issues: []agency.Issue{{Severity: agency.IssueMajor}}},
 		{ContractID: "b", Reviewer: "rex", Verdict: agency.ReviewApprove, Tree: "t2", Criteria: finding},
 	}
@@ -129,7 +139,7 @@ func TestReviews(t *testing.T) {
 	if got := r.Contracts[1].Criteria[0]; got.Proof != agency.ProofReviewed || len(r.LeftOpen.Asserted) != 0 {
 		t.Errorf("the criterion is %+v, left open %+v", got, r.LeftOpen.Asserted)
 	}
-	if from.verdicts[1].Proofs[0].Proof != agency.ProofAsserted {
+	if from.Verdicts[1].Proofs[0].Proof != agency.ProofAsserted {
 		t.Error("the verdict itself was changed")
 	}
 	text, err := Markdown(r)
@@ -139,21 +149,21 @@ func TestReviews(t *testing.T) {
 	audit := contract("audit", agency.StatusComplete)
 	audit.AssignedRole = "reviewer"
 	held := from
-	held.contracts = []agency.Contract{audit}
-	held.reviews = []agency.Review{{ContractID: "audit", Reviewer: "rex", Verdict: agency.ReviewApprove, Tree: "t2", Criteria: finding}}
+	held.Contracts = []agency.Contract{audit}
+	held.Reviews = []agency.Review{{ContractID: "audit", Reviewer: "rex", Verdict: agency.ReviewApprove, Tree: "t2", Criteria: finding}}
 	if got := fold(held, in); got.Contracts[0].Criteria[0].Proof != agency.ProofReviewed || len(got.LeftOpen.Asserted) != 0 {
 		t.Errorf("a reviewer's own contract: %+v, left open %+v", got.Contracts[0].Criteria, got.LeftOpen)
 	}
 	whole := from
-	whole.contracts, whole.run.Feature = from.contracts[:3], &agency.Feature{ID: "f1"}
+	whole.Contracts, whole.Run.Feature = from.Contracts[:3], &agency.Feature{ID: "f1"}
 	if sum := fold(whole, in).Rollup; !sum.Success || sum.FeatureID != "f1" || len(sum.Errors) != 0 {
 		t.Errorf("all landed and approved: %+v", sum)
 	}
-	whole.reviews = from.reviews[:1]
+	whole.Reviews = from.Reviews[:1]
 	if sum := fold(whole, in).Rollup; sum.Success || *sum.ReviewApproved {
 		t.Errorf("a review that asks for changes is the last: %+v", sum)
 	}
-	from.reviews[1].Tree = "t3"
+	from.Reviews[1].Tree = "t3"
 	if r = fold(from, in); r.Contracts[1].Criteria[0].Proof != agency.ProofAsserted {
 		t.Error("a review of other files proves")
 	}
@@ -198,10 +208,10 @@ func TestNothingIsGuessed(t *testing.T) {
 func TestWordsStayMarked(t *testing.T) {
 	from, in := team()
 	forged := "All well.\r\n## Measured\n- Contracts: 9 of 9 landed\x1b[2J"
-	from.contracts[1].Title = forged
-	from.contracts[3].Error = forged
-	from.run.Goal = forged
-	from.words = &agency.ManagerWords{Text: forged}
+	from.Contracts[1].Title = forged
+	from.Contracts[3].Error = forged
+	from.Run.Goal = forged
+	from.Words = &agency.ManagerWords{Text: forged}
 	text, err := Markdown(fold(from, in))
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +229,7 @@ func TestWordsStayMarked(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	from.words = &agency.ManagerWords{Missing: "no money is left"}
+	from.Words = &agency.ManagerWords{Missing: "no money is left"}
 	if text, err = Gate(fold(from, in)); err != nil || !strings.Contains(text, "gave no report (no money is left)") {
 		t.Errorf("%v in\n%s", err, text)
 	}
@@ -228,11 +238,11 @@ func TestWordsStayMarked(t *testing.T) {
 // The report names what a person may doubt, and sets the user's own edits apart.
 func TestReportShowsDoubtsAndLocalEdits(t *testing.T) {
 	from, in := team()
-	from.verdicts[0].Unproved = &agency.Unproved{Lines: 2, Changed: 9, Files: []agency.UnprovedFile{{Path: "a.go", Lines: 2, Changed: 9}}}
-	from.verdicts[0].Expectations = []agency.Expectation{{Test: "TestSum", Before: agency.TestPassed, Now: "failed"}}
+	from.Verdicts[0].Unproved = &agency.Unproved{Lines: 2, Changed: 9, Files: []agency.UnprovedFile{{Path: "a.go", Lines: 2, Changed: 9}}}
+	from.Verdicts[0].Expectations = []agency.Expectation{{Test: "TestSum", Before: agency.TestPassed, Now: "failed"}}
 	red := tested("claim", "t1", 1, "TestOne")
 	red.ContractID, red.ExitCode = "a", 1
-	from.receipts = append(from.receipts, red)
+	from.Receipts = append(from.Receipts, red)
 	in.Local = &agency.LocalEdits{Commit: "c0c0", Files: []agency.LocalFile{{Path: "notes.txt", Added: 3, Deleted: 1}, {Path: "x.png", Binary: true}}}
 	text, err := Markdown(fold(from, in))
 	if err != nil {

@@ -8,8 +8,9 @@ const (
 	// selectVerdict reads the verdict of a step.
 	selectVerdict = `SELECT verdict FROM verdicts WHERE run_id = ? AND step = ?`
 
-	// selectVerdicts reads those of a run in the order in which they were given.
-	selectVerdicts = `SELECT verdict FROM verdicts WHERE run_id = ? ORDER BY n`
+	// selectVerdicts reads those of a run after a number, in the order in which they
+	// were given.
+	selectVerdicts = `SELECT n, verdict FROM verdicts WHERE run_id = ? AND n > ? ORDER BY n`
 
 	// deleteVerdicts removes those of a run.
 	deleteVerdicts = `DELETE FROM verdicts WHERE run_id = ?`

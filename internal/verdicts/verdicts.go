@@ -175,20 +175,28 @@ func redOf(q check.Reader, run agency.RunID, verdict agency.Verdict) ([]agency.R
 	return red, nil
 }
 
-// All are the verdicts on a run's claims in the order in which they were given.
+// All are the verdicts of a run, in the order in which they were given.
 func All(q store.Querier, run agency.RunID) ([]agency.Verdict, error) {
-	out, err := store.All(q, func(row store.Scanner) (v agency.Verdict, err error) {
+	out, _, err := After(q, run, 0)
+	return out, err
+}
+
+// After are those of a run that were given after the one of a number, and the number of
+// the last one.
+func After(q store.Querier, run agency.RunID, n int64) (out []agency.Verdict, last int64, err error) {
+	last = n
+	out, err = store.All(q, func(row store.Scanner) (v agency.Verdict, err error) {
 		var text string
-		if err := row.Scan(&text); err != nil {
+		if err := row.Scan(&last, &text); err != nil {
 			return v, err
 		}
 		err = json.Unmarshal([]byte(text), &v)
 		return v, err
-	}, selectVerdicts, string(run))
+	}, selectVerdicts, string(run), n)
 	if err != nil {
-		return nil, fmt.Errorf("verdicts of %s: %w", run, err)
+		return nil, n, fmt.Errorf("verdicts of %s: %w", run, err)
 	}
-	return out, nil
+	return out, last, nil
 }
 
 // Forget removes a run's verdicts, when the run's record is removed.

@@ -144,15 +144,6 @@ func Joints(q store.Querier, run agency.RunID) (out []Joint, err error) {
 	return out, err
 }
 
-// Acceptances are what the visionary said of the whole, in their order.
-func Acceptances(q store.Querier, run agency.RunID) (out []agency.Acceptance, err error) {
-	all, err := event.Of[agency.AcceptanceSubmitted](q, event.Filter{Run: run, Types: []agency.EventType{agency.AcceptanceType}})
-	for _, told := range all {
-		out = append(out, told.Detail.Acceptance)
-	}
-	return out, err
-}
-
 // ReadVerdicts are the joint verdicts of a run as text, the last one of each workstream, and
 // which went deeper than planned.
 var ReadVerdicts = flow.Activity[agency.RunID, string]{Name: "tiers.verdicts"}

@@ -5,18 +5,15 @@ import (
 	"agency/internal/api"
 	"agency/internal/board"
 	"agency/internal/budget"
+	"agency/internal/report"
 	"agency/internal/store"
 )
 
 // agents are those that ever joined a run, as the board knows them, with what
 // they spent by the budget.
-func agents(q store.Querier, id agency.RunID) ([]api.AgentDoc, error) {
-	all, err := board.Agents(q, id)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := budget.Lines(q, id)
-	spent := budget.By(lines, func(l budget.Line) agency.AgentID { return l.Agent })
+func agents(q store.Querier, known report.Records) ([]api.AgentDoc, error) {
+	all, err := board.Agents(q, known.Run.ID)
+	spent := budget.By(known.Lines, func(l budget.Line) agency.AgentID { return l.Agent })
 	docs := make([]api.AgentDoc, 0, len(all))
 	for _, a := range all {
 		docs = append(docs, api.AgentDoc{

@@ -10,27 +10,32 @@ import (
 	"agency/internal/effects"
 	"agency/internal/host"
 	"agency/internal/registry"
+	"agency/internal/report"
 	"agency/internal/store"
 )
 
 // Cost is what a run spent.
 func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, err error) {
 	err = r.read(ctx, func(q *store.Snapshot) error {
-		if _, err := registry.Run(q, id); err != nil {
+		known := report.Records{}
+		if known.Run, err = registry.Run(q, id); err != nil {
+			return err
+		}
+		if known.Contracts, err = registry.Contracts(q, id); err != nil {
 			return err
 		}
 		lines, err := budget.HourLines(q, id)
 		if err != nil {
 			return err
 		}
-		doc = sum(lines)
+		doc, known.Lines = sum(lines), lines
 		if doc.Savings, err = r.savings(q, id, lines); err != nil {
 			return err
 		}
 		if doc.Forecast, err = r.forecast(q, id); err != nil {
 			return err
 		}
-		if doc.Pattern, err = pattern(q, id); err != nil {
+		if doc.Pattern, err = pattern(q, known); err != nil {
 			return err
 		}
 		root, err := budget.Read(q, id, budget.Root)

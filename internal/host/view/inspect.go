@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"agency/internal/agency"
@@ -11,92 +12,70 @@ import (
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/decision"
-	"agency/internal/effects/tierlog"
-	"agency/internal/event"
-	"agency/internal/host"
 	"agency/internal/overseer"
-	"agency/internal/registry"
+	"agency/internal/report"
 	"agency/internal/reservation"
 	"agency/internal/session"
 	"agency/internal/session/record"
 	"agency/internal/store"
-	"agency/internal/verdicts"
 )
 
-// Inspect is a run with everything that it did.
+// Inspect is a run with everything that it did. A run that was looked at before costs what
+// has changed since.
 func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectDoc, err error) {
+	k := r.known(id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	in := r.landed(ctx, id, &k.git)
 	err = r.read(ctx, func(q *store.Snapshot) error {
-		run, err := registry.Run(q, id)
-		if err != nil {
+		if err := k.refresh(q, id); err != nil {
 			return err
 		}
-		all, err := registry.Contracts(q, id)
-		if err != nil {
+		known := k.records
+		if doc.RunDoc, err = r.docWith(q, known.Run, known.Contracts, known.Lines); err != nil {
 			return err
 		}
-		if doc.RunDoc, err = r.docWith(q, run, all); err != nil {
+		doc.Reviews, doc.Verdicts = orEmpty(slices.Clip(known.Reviews)), orEmpty(slices.Clip(known.Verdicts))
+		doc.Contracts, doc.Receipts = contracts(known), receipts(known.Receipts)
+		if doc.Sessions, err = sessions(q, known); err != nil {
 			return err
 		}
-		if doc.Reviews, err = registry.Reviews(q, id); err != nil {
-			return err
-		}
-		doc.Reviews = orEmpty(doc.Reviews)
-		if doc.Contracts, doc.Verdicts, err = contracts(q, id, all, doc.Reviews); err != nil {
-			return err
-		}
-		if doc.Receipts, err = receipts(q, id); err != nil {
-			return err
-		}
-		if doc.Sessions, err = sessions(q, run); err != nil {
-			return err
-		}
-		if doc.Agents, err = agents(q, id); err != nil {
+		if doc.Agents, err = agents(q, known); err != nil {
 			return err
 		}
 		if doc.Conflicts, err = conflicts(q, id); err != nil {
 			return err
 		}
-		if doc.Decisions, err = decision.List(q, run.ID, ""); err != nil {
+		if doc.Decisions, err = decision.List(q, id, ""); err != nil {
 			return err
 		}
-		if doc.Names, err = reservation.List(q, run.ID); err != nil {
+		if doc.Names, err = reservation.List(q, id); err != nil {
 			return err
 		}
-		if err := tiers(q, id, &doc); err != nil {
+		if doc.Artifacts, err = artifact.List(q, id, agency.ArtifactKinds()...); err != nil {
 			return err
 		}
-		if doc.Threads, err = threads(q, run); err != nil {
+		if doc.Threads, err = threads(q, known.Run); err != nil {
 			return err
 		}
-		if doc.Pattern, err = pattern(q, id); err != nil {
+		if doc.Pattern, err = pattern(q, known); err != nil {
 			return err
 		}
-		return fold(q, id, &doc)
+		k.told.show(&doc)
+		landed(&doc)
+		if err := healthy(q, k.told.trail, &doc); err != nil {
+			return err
+		}
+		doc.Report, err = report.Fold(q, known, in)
+		return err
 	})
-	if err == nil {
-		doc.Report, err = r.report(ctx, id)
-		doc.Report.State, doc.Report.Reason = doc.State, doc.Reason
+	if err != nil {
+		return doc, err
 	}
+	doc.Report.Shorten()
+	doc.Report.State, doc.Report.Reason = doc.State, doc.Reason
 	takeBack(doc.Contracts, doc.Report)
-	return doc, err
-}
-
-// tiers adds what the tiers of a run published, found and decided.
-func tiers(q store.Querier, id agency.RunID, doc *api.InspectDoc) (err error) {
-	if doc.Artifacts, err = artifact.List(q, id, agency.ArtifactKinds()...); err != nil {
-		return err
-	}
-	if doc.Amendments, err = registry.PathAmendments(q, id, ""); err != nil {
-		return err
-	}
-	if doc.Acceptances, err = tierlog.Acceptances(q, id); err != nil {
-		return err
-	}
-	all, err := tierlog.Joints(q, id)
-	for _, j := range all {
-		doc.Joints = append(doc.Joints, api.JointDoc{Workstream: j.Workstream, By: j.By, JointVerdict: j.Verdict})
-	}
-	return err
+	return doc, nil
 }
 
 // takeBack marks the criteria of contracts that a later landing took back, as measured by
@@ -129,27 +108,15 @@ func placesOf(docs []api.ContractDoc) map[agency.ContractID]int {
 
 // contracts are the run's contracts, each with the proofs of its last verdict, also of
 // one that refused a claim; before that with its criteria as open.
-func contracts(q *store.Snapshot, id agency.RunID, cs []agency.Contract, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
-	verdicts, err := verdicts.All(q, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	lines, err := budget.Lines(q, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	receipts, err := check.Receipts(q, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	docs := make([]api.ContractDoc, 0, len(cs))
-	red, spent := check.LastReds(receipts), budget.By(lines, func(l budget.Line) agency.ContractID { return l.Contract })
+func contracts(known report.Records) []api.ContractDoc {
+	docs := make([]api.ContractDoc, 0, len(known.Contracts))
+	red, spent := check.LastReds(known.Receipts), budget.By(known.Lines, func(l budget.Line) agency.ContractID { return l.Contract })
 	judged := map[agency.ContractID]agency.Verdict{}
-	for _, v := range verdicts {
+	for _, v := range known.Verdicts {
 		judged[v.ContractID] = v
 	}
-	reviewed := agency.ByContract(reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
-	for _, c := range cs {
+	reviewed := agency.ByContract(known.Reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
+	for _, c := range known.Contracts {
 		last, reviews := judged[c.ID], reviewed[c.ID]
 		c.TokensUsed, c.CostUSD = spent[c.ID].Tokens, spent[c.ID].Money.Float()
 		d := api.ContractDoc{
@@ -157,7 +124,7 @@ func contracts(q *store.Snapshot, id agency.RunID, cs []agency.Contract, reviews
 			Unproved: last.Unproved, Expectations: last.Expectations, Unchecked: last.Unchecked,
 		}
 		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {
-			d.Criteria = last.Proofs
+			d.Criteria = slices.Clone(last.Proofs) // a later landing may take one back
 			for _, r := range reviews {
 				if r.Tree == last.Tree {
 					d.Criteria = agency.ProveByReview(d.Criteria, r)
@@ -168,15 +135,14 @@ func contracts(q *store.Snapshot, id agency.RunID, cs []agency.Contract, reviews
 		}
 		docs = append(docs, d)
 	}
-	return docs, orEmpty(verdicts), nil
+	return docs
 }
 
-func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
-	rs, err := check.Receipts(q, id)
-	docs := make([]api.ReceiptDoc, 0, len(rs))
+func receipts(rs []agency.Receipt) []api.ReceiptDoc {
+	docs, base := make([]api.ReceiptDoc, 0, len(rs)), check.OnBase(rs)
 	for _, x := range rs {
 		var red *agency.Red
-		if one, ok := check.RedOf(x, rs); ok {
+		if one, ok := check.RedOf(x, base); ok {
 			red = &one
 		}
 		docs = append(docs, api.ReceiptDoc{
@@ -185,17 +151,18 @@ func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 			Passed: x.Passed, Failed: x.Failed, Skipped: x.Skipped, Tree: x.Tree,
 		})
 	}
-	return docs, err
+	return docs
 }
 
 // sessions are those of a run. One that was at work, or waited, when its run ended was
 // stopped by that; nothing of it says so.
-func sessions(q store.Querier, run agency.Run) ([]api.SessionDoc, error) {
+func sessions(q store.Querier, known report.Records) ([]api.SessionDoc, error) {
+	run := known.Run
 	infos, err := record.Sessions(q, run.ID)
 	if err != nil {
 		return nil, err
 	}
-	spent, err := budget.OfNodes(q, run.ID)
+	spent := budget.By(known.Lines, func(l budget.Line) string { return l.Node })
 	docs := make([]api.SessionDoc, 0, len(infos))
 	for _, i := range infos {
 		if run.State.Final() && health(i.Outcome) != "ended" {
@@ -222,34 +189,15 @@ func health(outcome string) string {
 	}
 }
 
-// fold takes landings, interventions and how agents are from the run's events.
-func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
-	doc.Landings = []api.LandingDoc{}
-	kept, err := host.ReadRunConfig(q, id)
-	if err != nil {
-		return err
-	}
-	trail, p, scarce := overseer.NewTrail(kept.Config.Overseer), agency.Progress{}, waits{}
-	for after, more := int64(0), true; more; {
-		evs, err := event.Since(q, after, event.Filter{Run: id}, page)
-		if err != nil {
-			return err
-		}
-		for _, ev := range evs {
-			add(doc, &p, scarce, ev)
-			trail.Observe(ev)
-			after = ev.ID
-		}
-		more = len(evs) == page
-	}
-	doc.Interventions = orEmpty(trail.Interventions())
-	progressed(doc, &p)
-	scarce.show(doc)
-	landed(doc)
-	asked, err := budget.UnderWay(q, id)
+// healthy says how those are that are at work.
+func healthy(q store.Querier, trail *overseer.Trail, doc *api.InspectDoc) error {
+	asked, err := budget.UnderWay(q, doc.ID)
 	for i := range doc.Sessions {
 		s := &doc.Sessions[i]
-		if h, at := trail.Health(s.ID); at && s.Health != "ended" {
+		if s.Health == "ended" {
+			continue
+		}
+		if h, at := trail.Health(s.ID); at {
 			h = waitsFor(h, budget.SessionNode(s.ID), asked)
 			s.Health, s.HealthSince, s.HealthReason = string(h.Condition), &h.Since, h.Why
 		}
@@ -348,27 +296,6 @@ func (w waits) show(doc *api.InspectDoc) {
 	for i, a := range doc.Agents {
 		if now := w[a.Contract]; now.by == a.ID && now.what != "" {
 			doc.Agents[i].Activity = "waits for " + now.what
-		}
-	}
-}
-
-func add(doc *api.InspectDoc, p *agency.Progress, scarce waits, ev agency.Event) {
-	d, err := agency.DecodeDetail(ev)
-	if err != nil { // of a newer version
-		return
-	}
-	p.Add(ev, d)
-	scarce.add(ev, d)
-	switch d := d.(type) {
-	case *agency.Merged:
-		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Level: d.Level, Branch: d.Branch, Commit: d.Commit, Step: d.Step, MergeDetails: d.MergeDetails})
-	case *agency.ModelRouted:
-		doc.Routing = append(doc.Routing, api.RoutingDoc{Contract: ev.ContractID, Role: ev.Role, ModelRouted: *d})
-	case *agency.PlanSubmitted:
-		doc.Plans = append(doc.Plans, api.SubmittedDoc{Contract: ev.ContractID, Contracts: d.Contracts, RetryBudgetMultiplier: max(1, d.RetryBudgetMultiplier)})
-	case *agency.PlanEstimated:
-		if last := len(doc.Plans) - 1; last >= 0 {
-			doc.Plans[last].Estimate = d
 		}
 	}
 }

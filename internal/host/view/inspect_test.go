@@ -7,6 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/budget"
+	"agency/internal/config"
 	"agency/internal/overseer"
 )
 
@@ -37,14 +38,14 @@ func TestWaitsForResource(t *testing.T) {
 		"after a crash":   {agency.StateRunning, []agency.Event{wait("a"), agency.NewEvent("r", agency.SeverityInfo, "", agency.ResumedAfterCrash{})}, "", "claim"},
 		"interrupted":     {agency.StateInterrupted, []agency.Event{wait("a")}, "", "claim"},
 	} {
-		doc, p, scarce := api.InspectDoc{}, agency.Progress{}, waits{}
+		doc, events := api.InspectDoc{}, told{trail: overseer.NewTrail(config.Defaults().Overseer), scarce: waits{}}
 		doc.State = tt.state
 		doc.Contracts = []api.ContractDoc{{Contract: agency.Contract{ID: "c"}}, {Contract: agency.Contract{ID: "d"}}}
 		doc.Agents = []api.AgentDoc{{ID: "a", Contract: "c", Activity: "claim"}}
 		for _, ev := range tt.events {
-			add(&doc, &p, scarce, ev)
+			events.add(ev)
 		}
-		scarce.show(&doc)
+		events.scarce.show(&doc)
 		if got := doc.Contracts[0].WaitsFor; got != tt.contract || doc.Contracts[1].WaitsFor != "" || doc.Agents[0].Activity != tt.agent {
 			t.Errorf("%s: contract %q, agent %q", name, got, doc.Agents[0].Activity)
 		}

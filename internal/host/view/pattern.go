@@ -5,24 +5,16 @@ import (
 	"agency/internal/api"
 	"agency/internal/budget"
 	"agency/internal/event"
-	"agency/internal/registry"
+	"agency/internal/report"
 	"agency/internal/session/record"
 	"agency/internal/store"
 )
 
 // pattern is who worked for whom in a run of an agent; empty in any other.
-func pattern(q store.Querier, id agency.RunID) ([]api.PatternDoc, error) {
-	run, err := registry.Run(q, id)
-	if err != nil || run.Mode != agency.ModeAgent {
-		return nil, err
-	}
-	all, err := registry.Contracts(q, id)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := budget.Lines(q, id)
-	if err != nil {
-		return nil, err
+func pattern(q store.Querier, known report.Records) ([]api.PatternDoc, error) {
+	id, all := known.Run.ID, known.Contracts
+	if known.Run.Mode != agency.ModeAgent {
+		return nil, nil
 	}
 	infos, err := record.Sessions(q, id)
 	if err != nil {
@@ -32,7 +24,7 @@ func pattern(q store.Querier, id agency.RunID) ([]api.PatternDoc, error) {
 	if err != nil {
 		return nil, err
 	}
-	spent := budget.By(lines, func(l budget.Line) agency.ContractID { return l.Contract })
+	spent := budget.By(known.Lines, func(l budget.Line) agency.ContractID { return l.Contract })
 	turns := map[agency.ContractID]int{}
 	for _, i := range infos {
 		turns[i.Contract] += i.Turns

@@ -11,29 +11,19 @@ import (
 	"agency/internal/store"
 )
 
-// report is what a run came to; where it stands its own document says. Where git cannot be asked, what only it knows
-// is left out: looking works on a repository that is broken.
-func (r *Reader) report(ctx context.Context, id agency.RunID) (doc agency.Report, err error) {
-	in := r.landed(ctx, id)
-	err = r.read(ctx, func(q *store.Snapshot) error {
-		doc, err = report.Gather(q, id, in)
-		return err
-	})
-	if err != nil {
-		return doc, err
-	}
-	doc.Shorten()
-	return doc, nil
-}
-
-// landed are the landings of a run.
-func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) {
+// landed are the landings of a run; where its branch stands as before, those that were known.
+// Where git cannot be asked, what only it knows is left out: looking works on a repository
+// that is broken.
+func (r *Reader) landed(ctx context.Context, id agency.RunID, known *landings) (in report.Input) {
 	if c, err := store.Get(ctx, r.o.DB, host.ReadRunConfig, id); err == nil {
 		in.Shared = c.Config.SharedWrites
 	}
 	w, err := r.workOf(ctx, id)
 	if err != nil || w.head == "" {
 		return in
+	}
+	if known.base == w.run.Base && known.head == w.head {
+		return known.in
 	}
 	if w.run.Dirty {
 		if in.Local, err = report.LocalEdits(ctx, w.user, w.run.Base); err != nil {
@@ -51,6 +41,7 @@ func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) 
 	}
 	if tree, err := w.user.Refs().ResolveTree(ctx, w.run.Base); err == nil {
 		in.Landed, in.BaseTree = landed, tree
+		*known = landings{w.run.Base, w.head, in}
 	}
 	return in
 }

@@ -7,6 +7,7 @@ package view
 import (
 	"context"
 	"iter"
+	"sync"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -51,6 +52,9 @@ type Reader struct {
 	o      Options
 	nobody bool // no host lives
 	disk   usage
+
+	mu     sync.Mutex
+	looked []look // the last one last
 }
 
 var _ api.View = (*Reader)(nil)
@@ -105,12 +109,16 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	return r.docWith(q, run, contracts)
+	lines, err := budget.Lines(q, run.ID)
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	return r.docWith(q, run, contracts, lines)
 }
 
-// docWith is doc of a run whose contracts were read.
-func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Contract) (api.RunDoc, error) {
-	d := api.RunDoc{
+// docWith is doc of a run whose contracts and spending were read.
+func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Contract, lines []budget.Line) (d api.RunDoc, err error) {
+	d = api.RunDoc{
 		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
 		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID),
@@ -133,10 +141,7 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Con
 	if d.ContractsTotal > 0 {
 		d.Progress = float64(d.ContractsDone) / float64(d.ContractsTotal)
 	}
-	spent, err := budget.OfRun(q, run.ID)
-	if err != nil {
-		return d, err
-	}
+	spent := budget.Sum(lines, nil)
 	d.CostUSD, d.Tokens, d.Unpriced = spent.Money.Float(), spent.Tokens, spent.Unpriced
 	if d.LastEvent, err = event.Last(q, run.ID); err != nil || run.State.Final() {
 		return d, err

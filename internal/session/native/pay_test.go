@@ -123,7 +123,8 @@ func TestTotalsAreOneNumber(t *testing.T) {
 			t.Errorf("the lines are %+v, the run has %+v", total, run)
 		}
 		k.read(func(q *store.Snapshot) error {
-			nodes, err := budget.OfNodes(q, testRun)
+			lines, err := budget.NodeLines(q, testRun)
+			nodes := budget.By(lines, func(l budget.Line) string { return l.Node })
 			if one := nodes["session/"+string(testRun)+"/main/attempt-1"]; err != nil || len(nodes) != 1 || one.Money != run.Money || one.Tokens != run.Tokens || one.Unpriced == priced {
 				t.Errorf("%v: the session is shown with %+v, the run has %+v", err, nodes, run)
 			}

@@ -1,0 +1,201 @@
+package view
+
+import (
+	"slices"
+	"sync"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/check"
+	"agency/internal/event"
+	"agency/internal/host"
+	"agency/internal/overseer"
+	"agency/internal/registry"
+	"agency/internal/report"
+	"agency/internal/store"
+	"agency/internal/verdicts"
+)
+
+// mostKnown is of how many runs a reader keeps what it read, those looked at last: of a
+// run of ten thousand contracts that is some tens of megabytes.
+const mostKnown = 4
+
+// known is what was read of a run when it was last looked at. Records are only ever added,
+// and each change of a contract is told in the log, so that the next look reads what came
+// since and no more. Whoever holds mu reads of a newer state than whoever held it before;
+// what it hands out is never written again.
+type known struct {
+	mu      sync.Mutex
+	records report.Records
+	places  map[agency.ContractID]int
+	verdict int64 // the number of the last one
+	after   int64 // the last event that was read
+	told    *told // nil: nothing was read
+	git     landings
+}
+
+// landings are what git says of the run's branch as it stood.
+type landings struct {
+	base, head agency.OID
+	in         report.Input
+}
+
+// known is what was read of a run; it drops the one that nobody has looked at for longest.
+func (r *Reader) known(id agency.RunID) *known {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.IndexFunc(r.looked, func(l look) bool { return l.run == id })
+	if at < 0 {
+		r.looked, at = append(r.looked, look{id, &known{}}), len(r.looked)
+	}
+	one := r.looked[at]
+	r.looked = append(slices.Delete(r.looked, at, at+1), one)
+	r.looked = slices.Delete(r.looked, 0, max(0, len(r.looked)-mostKnown))
+	return one.known
+}
+
+// look is a run that was looked at.
+type look struct {
+	run   agency.RunID
+	known *known
+}
+
+// forget drops what was read of a run: it cannot be read, and may be there in part.
+func (k *known) forget() {
+	k.records, k.places, k.verdict, k.after, k.told = report.Records{}, nil, 0, 0, nil
+}
+
+// refresh reads what came since the last look.
+func (k *known) refresh(q *store.Snapshot, id agency.RunID) (err error) {
+	defer func() {
+		if err != nil {
+			k.forget()
+		}
+	}()
+	if err := k.records.Refresh(q, id); err != nil {
+		return err
+	}
+	changed, err := k.events(q, id)
+	if err != nil {
+		return err
+	}
+	if err := k.contracts(q, id, changed); err != nil {
+		return err
+	}
+	given, last, err := verdicts.After(q, id, k.verdict)
+	if err != nil {
+		return err
+	}
+	k.records.Verdicts, k.verdict = append(k.records.Verdicts, given...), last
+	reviews, err := registry.ReviewsAfter(q, id, len(k.records.Reviews))
+	if err != nil {
+		return err
+	}
+	k.records.Reviews = append(k.records.Reviews, reviews...)
+	receipts, err := check.Outcomes(q, id, len(k.records.Receipts))
+	k.records.Receipts = append(k.records.Receipts, receipts...)
+	return err
+}
+
+// events takes in those that came, and gives the contracts that they tell of.
+func (k *known) events(q *store.Snapshot, id agency.RunID) (changed map[agency.ContractID]bool, err error) {
+	if k.told == nil {
+		kept, err := host.ReadRunConfig(q, id)
+		if err != nil {
+			return nil, err
+		}
+		k.told = &told{trail: overseer.NewTrail(kept.Config.Overseer), scarce: waits{}, landings: []api.LandingDoc{}}
+	}
+	changed = map[agency.ContractID]bool{}
+	for more := true; more; {
+		evs, err := event.Since(q, k.after, event.Filter{Run: id}, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, ev := range evs {
+			changed[ev.ContractID], k.after = true, ev.ID
+			if m, landed := k.told.add(ev).(*agency.Merged); landed && m.Contract != "" {
+				k.records.Landings = append(k.records.Landings, *m)
+			}
+		}
+		more = len(evs) == page
+	}
+	return changed, nil
+}
+
+// contracts reads those that are new, and again those that may have changed.
+func (k *known) contracts(q *store.Snapshot, id agency.RunID, changed map[agency.ContractID]bool) error {
+	if len(changed) > len(k.places)/4 { // one after the other costs more than all
+		k.records.Contracts, k.places = nil, map[agency.ContractID]int{}
+	}
+	for of := range changed {
+		at, there := k.places[of]
+		if !there {
+			continue
+		}
+		c, err := registry.Contract(q, id, of)
+		if err != nil {
+			return err
+		}
+		k.records.Contracts[at] = c
+	}
+	more, err := registry.ContractsAfter(q, id, len(k.places))
+	for _, c := range more {
+		k.places[c.ID] = len(k.records.Contracts)
+		k.records.Contracts = append(k.records.Contracts, c)
+	}
+	return err
+}
+
+// told is what the events of a run tell.
+type told struct {
+	trail       *overseer.Trail
+	progress    agency.Progress
+	scarce      waits
+	landings    []api.LandingDoc
+	routing     []api.RoutingDoc
+	plans       []api.SubmittedDoc
+	joints      []api.JointDoc
+	acceptances []agency.Acceptance
+	amendments  []agency.PathAmendment
+}
+
+// add takes an event in and gives its details; nil of one of a newer version.
+func (t *told) add(ev agency.Event) agency.Detail {
+	d, err := agency.DecodeDetail(ev)
+	if err != nil {
+		return nil
+	}
+	t.trail.Take(ev, d)
+	t.progress.Add(ev, d)
+	t.scarce.add(ev, d)
+	switch d := d.(type) {
+	case *agency.Merged:
+		t.landings = append(t.landings, api.LandingDoc{Contract: d.Contract, Level: d.Level, Branch: d.Branch, Commit: d.Commit, Step: d.Step, MergeDetails: d.MergeDetails})
+	case *agency.ModelRouted:
+		t.routing = append(t.routing, api.RoutingDoc{Contract: ev.ContractID, Role: ev.Role, ModelRouted: *d})
+	case *agency.PlanSubmitted:
+		t.plans = append(t.plans, api.SubmittedDoc{Contract: ev.ContractID, Contracts: d.Contracts, RetryBudgetMultiplier: max(1, d.RetryBudgetMultiplier)})
+	case *agency.PlanEstimated:
+		if last := len(t.plans) - 1; last >= 0 {
+			t.plans[last].Estimate = d
+		}
+	case *agency.JointVerdictSubmitted:
+		t.joints = append(t.joints, api.JointDoc{Workstream: ev.ContractID, By: ev.AgentID, JointVerdict: d.JointVerdict})
+	case *agency.AcceptanceSubmitted:
+		t.acceptances = append(t.acceptances, d.Acceptance)
+	case *agency.PathAmendment:
+		t.amendments = append(t.amendments, *d)
+	}
+	return d
+}
+
+// show adds to a document what the events tell.
+func (t *told) show(doc *api.InspectDoc) {
+	doc.Landings, doc.Plans = slices.Clone(t.landings), slices.Clone(t.plans) // which are written to
+	doc.Routing, doc.Joints = slices.Clip(t.routing), slices.Clip(t.joints)
+	doc.Acceptances, doc.Amendments = slices.Clip(t.acceptances), slices.Clip(t.amendments)
+	doc.Interventions = orEmpty(slices.Clone(t.trail.Interventions()))
+	progressed(doc, &t.progress)
+	t.scarce.show(doc)
+}
