@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -215,4 +216,40 @@ func TestManyRunsLookedAt(t *testing.T) {
 		t.Error("nobody waits any more, and it is read")
 	}
 	k.same("run-0", "a look that was given up")
+}
+
+// Many look at a run at once, while its agents work.
+func TestLookedAtByMany(t *testing.T) {
+	const run = agency.RunID("runs")
+	k := keep(t)
+	k.begin(run)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for n := 0; n < 10; {
+				doc, err := k.reader.Inspect(t.Context(), run)
+				if err == nil {
+					_, err = json.Marshal(doc)
+				}
+				if err != nil || len(doc.Contracts) < n {
+					t.Errorf("%v: %d contracts after %d", err, len(doc.Contracts), n)
+					return
+				}
+				n = len(doc.Contracts)
+			}
+		})
+	}
+	for n := range 10 {
+		k.write(func(tx *store.Tx) error {
+			id := agency.ContractID(fmt.Sprint("c", n))
+			c := agency.Contract{ID: id, RunID: run, Title: "t", Description: "d", AcceptanceCriteria: []agency.Criterion{{ID: "1", Text: "done"}}}
+			if err := registry.CreateContract(tx, c); err != nil {
+				return err
+			}
+			_, err := registry.Advance(tx, run, id, agency.StepKey(id), agency.Started{Agent: "ada"})
+			return err
+		})
+	}
+	wait.Wait()
+	k.same(run, "all of it")
 }
