@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"agency/internal/agency"
@@ -47,7 +48,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Receipts, err = receipts(q, id); err != nil {
 			return err
 		}
-		if doc.Sessions, err = sessions(q, run); err != nil {
+		if doc.Sessions, doc.Planned, err = sessions(q, run); err != nil {
 			return err
 		}
 		if doc.Agents, err = agents(q, id); err != nil {
@@ -190,10 +191,10 @@ func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 
 // sessions are those of a run. One that was at work, or waited, when its run ended was
 // stopped by that; nothing of it says so.
-func sessions(q store.Querier, run agency.Run) ([]api.SessionDoc, error) {
+func sessions(q store.Querier, run agency.Run) ([]api.SessionDoc, []api.PlannedDoc, error) {
 	infos, err := record.Sessions(q, run.ID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	spent, err := budget.OfNodes(q, run.ID)
 	docs := make([]api.SessionDoc, 0, len(infos))
@@ -207,7 +208,19 @@ func sessions(q store.Querier, run agency.Run) ([]api.SessionDoc, error) {
 			Tokens: own.Tokens, CostUSD: own.Money.Float(), Unpriced: own.Unpriced, Outcome: i.Outcome, Reason: i.Reason, Health: health(i.Outcome),
 		})
 	}
-	return docs, err
+	return docs, planned(infos), err
+}
+
+// planned are the plans with which sessions ended, the last of each contract.
+func planned(infos []record.Info) (docs []api.PlannedDoc) {
+	for _, i := range infos {
+		if len(i.Plan) == 0 {
+			continue
+		}
+		docs = slices.DeleteFunc(docs, func(d api.PlannedDoc) bool { return d.Contract == i.Contract })
+		docs = append(docs, api.PlannedDoc{Contract: i.Contract, Role: i.Role, RetryBudgetMultiplier: max(1, i.Multiplier), Contracts: i.Plan, Tiers: i.Tiers})
+	}
+	return docs
 }
 
 // health is how a session is by its outcome alone.
@@ -228,6 +241,10 @@ func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 	kept, err := host.ReadRunConfig(q, id)
 	if err != nil {
 		return err
+	}
+	if g := kept.Plan; g != nil { // no session ended with it
+		given := api.PlannedDoc{Contract: agency.PlanContract, RetryBudgetMultiplier: max(1, g.RetryBudgetMultiplier), Contracts: g.Contracts}
+		doc.Planned = append([]api.PlannedDoc{given}, doc.Planned...)
 	}
 	trail, p, scarce := overseer.NewTrail(kept.Config.Overseer), agency.Progress{}, waits{}
 	for after, more := int64(0), true; more; {
