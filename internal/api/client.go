@@ -153,8 +153,8 @@ func (c *Client) Answer(ctx context.Context, run agency.RunID, r AnswerRequest) 
 }
 
 // Say sends a person's message into a run.
-func (c *Client) Say(ctx context.Context, run agency.RunID, r SayRequest) (agency.Message, error) {
-	return post[agency.Message](ctx, c, runPath(run, "/say"), r)
+func (c *Client) Say(ctx context.Context, run agency.RunID, r SayRequest) (SaidDoc, error) {
+	return post[SaidDoc](ctx, c, runPath(run, "/say"), r)
 }
 
 // Keep has decisions stand in later runs, or no more.

@@ -39,7 +39,7 @@ type Steerer interface {
 	Pause(ctx context.Context, run agency.RunID, r api.ByRequest) (api.RunDoc, error)
 	Cancel(ctx context.Context, run agency.RunID, r api.ByRequest) (api.RunDoc, error)
 	Answer(ctx context.Context, run agency.RunID, r api.AnswerRequest) (api.Answered, error)
-	Say(ctx context.Context, run agency.RunID, r api.SayRequest) (agency.Message, error)
+	Say(ctx context.Context, run agency.RunID, r api.SayRequest) (api.SaidDoc, error)
 }
 
 // Keeper has what agents decided together stand in later runs.
