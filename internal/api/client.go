@@ -162,6 +162,11 @@ func (c *Client) Keep(ctx context.Context, r KeepRequest) ([]agency.KeptDecision
 	return post[[]agency.KeptDecision](ctx, c, "/v1/decisions", r)
 }
 
+// Free takes a reserved name from the contract that has it.
+func (c *Client) Free(ctx context.Context, run agency.RunID, r FreeRequest) (agency.Reservation, error) {
+	return post[agency.Reservation](ctx, c, runPath(run, "/release"), r)
+}
+
 // Merge lands a run that ended on its branch.
 func (c *Client) Merge(ctx context.Context, run agency.RunID, r ByRequest) (RunDoc, error) {
 	return post[RunDoc](ctx, c, runPath(run, "/merge"), r)

@@ -141,6 +141,12 @@ type SaidDoc struct {
 	Readers []agency.AgentID `json:"readers,omitempty"`
 }
 
+// FreeRequest has a person free a name that a contract has reserved.
+type FreeRequest struct {
+	Name string `json:"name"`
+	By   string `json:"by,omitempty"`
+}
+
 // SayRequest is a person's message into a run. ID is chosen by the client.
 type SayRequest struct {
 	ID agency.MessageID `json:"id"`

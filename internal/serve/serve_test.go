@@ -179,6 +179,11 @@ func (h *house) Say(context.Context, agency.RunID, api.SayRequest) (api.SaidDoc,
 	_, err := h.change()
 	return api.SaidDoc{Message: agency.Message{Status: agency.MailPending}}, err
 }
+
+func (h *house) Free(context.Context, agency.RunID, api.FreeRequest) (agency.Reservation, error) {
+	_, err := h.change()
+	return agency.Reservation{}, err
+}
 func (h *house) Hello() api.Hello { return api.Hello{Wire: api.Wire, PID: os.Getpid()} }
 func (h *house) Drain(context.Context) (api.DrainDoc, error) {
 	_, err := h.change()

@@ -63,6 +63,11 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Names, err = reservation.List(q, run.ID); err != nil {
 			return err
 		}
+		freed, err := reservation.Freed(q, run.ID)
+		if err != nil {
+			return err
+		}
+		doc.Names = append(doc.Names, freed...)
 		if err := tiers(q, id, &doc); err != nil {
 			return err
 		}
