@@ -78,7 +78,8 @@ func decisionsKeep(a *app) *cobra.Command {
 		Use: "keep RUN KEY... | keep RUN --all", Short: "Have decisions of a run stand in the briefs of later runs", Args: cobra.MinimumNArgs(1),
 		Long: `Keeps decisions of a run for the repository, outside of your checkout: agents of later
 runs are told of them as they begin, and removing the run leaves them. What was kept under the
-same key before is replaced, and named.`,
+same key before is replaced, and named. One in which a key or password stands, or stood before it
+was taken out, is refused.`,
 		Example: "  agency decisions keep k3f9d2ab api/errors db/user-id\n  agency decisions keep k3f9d2ab --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := named(args); err != nil {
@@ -145,4 +146,36 @@ func decisionsDrop(a *app) *cobra.Command {
 			return err
 		},
 	}
+}
+
+func releaseCommand(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "release RUN NAME", Short: "Take a reserved name from the contract that has it", Args: exactly(2),
+		Long: `Agents of a team reserve what only one of them may take: the number of a migration, a port, a
+route, a file. This takes such a name from the contract that has it, so that another may reserve it.
+The contract that had it may take it only if it reserves it again: until then a change of it that
+takes the name is refused when it is to land. Whoever works on it is told. The names of a run are shown by:
+agency inspect RUN --decisions.`,
+		Example: "  agency release k3f9d2ab 0042\n  agency release k3f9d2ab db/schema.sql#users",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd.Context(), args[0], daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+				r, err := c.Free(cmd.Context(), run.ID, api.FreeRequest{Name: args[1], By: who()})
+				if err != nil {
+					return err
+				}
+				return a.show(asJSON, r, func() string { return freedText(r) })
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func freedText(r agency.Reservation) string {
+	s := tui.Line(r.Name) + " is free: contract " + tui.Line(string(r.Contract)) + " had it"
+	if r.Landed {
+		return s + ", and what it landed stays\n"
+	}
+	return s + ", and lands no change that takes it before it reserves it again\n"
 }

@@ -158,7 +158,12 @@ func (r *repository) showPlanned(ctx context.Context, h daemon.Place, run api.In
 		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{},
 	}
 	text := ""
-	if plan, err := preview.PlanOf(run); err == nil {
+	if preview.Tiered(run) {
+		if plan, err := preview.TierPlanOf(run); err == nil {
+			doc.TierPlan = &plan
+			text = "\nPLAN\n\n" + tui.Clean(preview.TierPlanText(run, plan))
+		}
+	} else if plan, err := preview.PlanOf(run); err == nil {
 		doc.Plan = &plan
 		if e := preview.EstimateOf(run); e != nil {
 			doc.Estimate, doc.Unpriced = e, append(doc.Unpriced, e.Unpriced...)

@@ -49,7 +49,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
 	cmd.Flags().StringVar(&f.tier, "tier", "", "what a `TIER` of a tiered run did, published and decided: t1 to t5")
-	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes, but of a tiered run")
+	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take, also while its gate waits; with --json as the file that agency run takes, but of a tiered run, whose visionary plans anew")
 	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "tier", "plan"}
 	oneOf(cmd, views...)
 	for _, view := range views[:len(views)-1] { // a plan is shown also of one contract
@@ -99,9 +99,12 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		if doc.Contracts, err = one(doc, agency.ContractID(only)); err != nil {
 			return err
 		}
+		for i, p := range doc.Planned {
+			doc.Planned[i].Contracts = slices.DeleteFunc(p.Contracts, func(c agency.Contract) bool { return c.ID != agency.ContractID(only) })
+		}
 	}
 	if f.tier != "" {
-		return a.show(f.json, doc, func() string { return tui.Tier(a.style, doc, agency.Tier(f.tier)) })
+		return a.show(f.json, doc, func() string { return a.tier(doc, agency.Tier(f.tier)) })
 	}
 	if f.report {
 		return a.printReport(doc, f.json)
@@ -121,6 +124,15 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		return err
 	}
 	return a.show(f.json, doc, func() string { return tui.Inspect(a.style, doc) + waits })
+}
+
+// tier is what a tier of a run did as text; of the visionary, with what it planned.
+func (t *terminal) tier(doc api.InspectDoc, tier agency.Tier) string {
+	said := tui.Tier(t.style, doc, tier)
+	if plan := preview.VisionText(doc); tier == agency.TierVisionary && plan != "" {
+		said += "\nThe plan: " + tui.Clean(plan)
+	}
+	return said
 }
 
 // waitsAt are the open gates of a run as text.
@@ -162,6 +174,15 @@ func one(doc api.InspectDoc, id agency.ContractID) ([]api.ContractDoc, error) {
 
 // printPlan prints a run's plan.
 func (t *terminal) printPlan(run api.InspectDoc, asJSON bool) error {
+	if preview.Tiered(run) {
+		plan, err := preview.TierPlanOf(run)
+		if err != nil {
+			return err
+		}
+		return t.show(asJSON, plan, func() string {
+			return tui.Line(run.Goal) + "\n\n" + tui.Clean(preview.TierPlanText(run, plan))
+		})
+	}
 	plan, err := preview.PlanOf(run)
 	if err != nil {
 		return err

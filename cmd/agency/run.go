@@ -44,8 +44,9 @@ approved the merge gate. Ctrl-C pauses the run.
 
 A FILE such as team.yaml or plan.json holds a goal, settings, and, where you do
 not want a manager to plan, contracts; agency inspect RUN --plan --json prints
-such a file. Settings of agency.yaml count more than those of the file, flags
-count most.
+such a file, but of a tiered run: its visionary plans each time, so there give
+the goal again, with what you want otherwise. Settings of agency.yaml count more
+than those of the file, flags count most.
 
 With --agent an agent of a file answers INPUT, or what stands on standard input,
 with all agents that it comes to: the answer alone is standard output. It sees a

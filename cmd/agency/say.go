@@ -15,14 +15,14 @@ func sayCommand(a *app) *cobra.Command {
 	var to, reply string
 	cmd := &cobra.Command{
 		Use: "say RUN TEXT", Short: "Send a message into a run", Args: exactly(2),
-		Long: "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn; to one that waits for an answer it is the answer. How far it has come, and the ids of messages, are shown by:\nagency inspect RUN --messages.",
+		Long: "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn. In a tiered run, whose visionary has no turn while others build, it goes to everyone who is at work\nthen, and whoever begins later reads it first; --to names one. To one that waits for an answer it is the answer. How far it has come, and the ids of messages, are shown by:\nagency inspect RUN --messages.",
 		Example: `  agency say k3f9d2ab "the parser must also accept 1d"
   agency say k3f9d2ab --reply-to scaffolder-parser/parser/1/3/1 "yes, hours too"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return sayTo(cmd.Context(), a, args[0], api.SayRequest{To: to, InReplyTo: agency.MessageID(reply), Text: args[1]})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads)")
+	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads; in a tiered run, while it builds, everyone)")
 	cmd.Flags().StringVar(&reply, "reply-to", "", "the `ID` of the message that this one answers; it goes to its sender where --to names nobody")
 	return cmd
 }
@@ -40,15 +40,28 @@ func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
 		if err != nil {
 			return err
 		}
-		a.printf(a.out, "message %s to %s: %s\n", m.ID, cmp.Or(m.To, string(m.ToRole)), m.Status)
+		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), m.Status)
 		switch {
+		case m.To == agency.Everyone:
+			a.printf(a.out, "whoever begins later reads it first; for one of them: agency say %s --to AGENT TEXT\n", run.ID)
 		case reply != "":
 			a.printf(a.out, "it answers message %s\n", m.InReplyTo)
 		case m.InReplyTo != "":
 			a.printf(a.out, "it answers the question %s\n", m.InReplyTo)
-		case r.To == "" && cmp.Or(run.MovedTo, run.Mode) == agency.ModeTiered: // while others build, it has no turn
-			a.printf(a.out, "it is read when %s plans or accepts; for who builds: agency say %s --to AGENT TEXT (agency inspect %s names them)\n", m.To, run.ID, run.ID)
+		case r.To == "" && cmp.Or(run.MovedTo, run.Mode) == agency.ModeTiered:
+			a.printf(a.out, "nobody builds now: it is read when %s plans or accepts\n", m.To)
 		}
 		return nil
 	})
+}
+
+// readers is to whom a message went.
+func readers(m api.SaidDoc) string {
+	switch {
+	case m.To != agency.Everyone:
+		return cmp.Or(m.To, string(m.ToRole))
+	case len(m.Readers) == 0:
+		return "everyone"
+	}
+	return "everyone at work (" + agency.JoinIDs(m.Readers, ", ") + ")"
 }

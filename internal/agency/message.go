@@ -177,10 +177,16 @@ type Reservation struct {
 	Landed bool      `json:"landed,omitempty"`
 	Fence  Fence     `json:"fence"`
 	Since  time.Time `json:"since"`
+	// FreedBy is the person who took the name from the contract: anybody may reserve it, and
+	// the contract may not take it before it has it again.
+	FreedBy string `json:"freed_by,omitempty"`
 }
 
 // Held says in words who has the name, with none of theirs but the name itself.
 func (r Reservation) Held() string {
+	if r.FreedBy != "" {
+		return fmt.Sprintf("%q was freed by %s, a person, since %s: contract %s has it no more", r.Name, r.FreedBy, r.Since.Format(time.TimeOnly), r.Contract)
+	}
 	has := "is reserved by"
 	if r.Landed {
 		has = "is taken by"

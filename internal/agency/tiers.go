@@ -132,6 +132,20 @@ func ValidateTiers(p TierPlan) (faults []PlanFault) {
 	return faults
 }
 
+// TierFacts is what a plan of workstreams says of them all.
+type TierFacts struct {
+	Complexity   Complexity `json:"complexity"`
+	Sequence     []string   `json:"sequence,omitempty"` // of its groups
+	SelfCritique string     `json:"self_critique_summary,omitempty"`
+	Amended      []string   `json:"amended,omitempty"` // after its author looked for its faults
+}
+
+// Steers tells whether a contract of a tiered run is one that the run makes to plan, design
+// or judge, beside the workstreams and tasks by which files change.
+func (c Contract) Steers() bool {
+	return (c.Type == TypeDesign || c.Type == TypeReview) && c.AssignedRole.Tier() != "" && c.AssignedRole != RoleImplementer
+}
+
 // SpecialistInput is the input of a workstream that names who designs it.
 const SpecialistInput = "t2_specialist"
 

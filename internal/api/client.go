@@ -153,13 +153,18 @@ func (c *Client) Answer(ctx context.Context, run agency.RunID, r AnswerRequest) 
 }
 
 // Say sends a person's message into a run.
-func (c *Client) Say(ctx context.Context, run agency.RunID, r SayRequest) (agency.Message, error) {
-	return post[agency.Message](ctx, c, runPath(run, "/say"), r)
+func (c *Client) Say(ctx context.Context, run agency.RunID, r SayRequest) (SaidDoc, error) {
+	return post[SaidDoc](ctx, c, runPath(run, "/say"), r)
 }
 
 // Keep has decisions stand in later runs, or no more.
 func (c *Client) Keep(ctx context.Context, r KeepRequest) ([]agency.KeptDecision, error) {
 	return post[[]agency.KeptDecision](ctx, c, "/v1/decisions", r)
+}
+
+// Free takes a reserved name from the contract that has it.
+func (c *Client) Free(ctx context.Context, run agency.RunID, r FreeRequest) (agency.Reservation, error) {
+	return post[agency.Reservation](ctx, c, runPath(run, "/release"), r)
 }
 
 // Merge lands a run that ended on its branch.

@@ -80,6 +80,7 @@ type DryDoc struct {
 	// Plan is set where it is known, with what it may take and what it cost to
 	// make.
 	Plan     *agency.Plan         `json:"plan,omitempty"`
+	TierPlan *TierPlanDoc         `json:"tier_plan,omitempty"` // of a tiered run, in the place of Plan
 	Estimate *agency.PlanEstimate `json:"estimate,omitempty"`
 	Spent    *SpentDoc            `json:"spent,omitempty"`
 }
@@ -140,7 +141,10 @@ type InspectDoc struct {
 	Verdicts  []agency.Verdict `json:"verdicts"`
 	Routing   []RoutingDoc     `json:"routing,omitempty"` // in the order of the decisions
 	// Plans are those that were submitted, in their order.
-	Plans         []SubmittedDoc          `json:"plans,omitempty"`
+	Plans []SubmittedDoc `json:"plans,omitempty"`
+	// Planned are those that agents submitted, as they submitted them, the last of each
+	// contract, in their order: also before a person has accepted them.
+	Planned       []PlannedDoc            `json:"planned,omitempty"`
 	Landings      []LandingDoc            `json:"landings"`
 	Interventions []agency.Intervention   `json:"interventions"`
 	Agents        []AgentDoc              `json:"agents"`    // that ever joined, by id

@@ -134,6 +134,19 @@ type Answered struct {
 	Note string      `json:"note,omitempty"`
 }
 
+// SaidDoc is a person's message as it was sent. Readers are those who have it in front of
+// them of one that was for everyone.
+type SaidDoc struct {
+	agency.Message
+	Readers []agency.AgentID `json:"readers,omitempty"`
+}
+
+// FreeRequest has a person free a name that a contract has reserved.
+type FreeRequest struct {
+	Name string `json:"name"`
+	By   string `json:"by,omitempty"`
+}
+
 // SayRequest is a person's message into a run. ID is chosen by the client.
 type SayRequest struct {
 	ID agency.MessageID `json:"id"`

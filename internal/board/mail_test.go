@@ -102,6 +102,41 @@ func TestABroadcastHasADeliveryForEachLiveAgent(t *testing.T) {
 	})
 }
 
+// What a person says to everyone is there for who joins later, once, and again for whoever
+// ended without having read it; what agents say to everyone is not.
+func TestLaterJoinersCatchUp(t *testing.T) {
+	d := newDesk(t)
+	catch := func(id agency.AgentID, want int) {
+		t.Helper()
+		d.do(func(tx *store.Tx) error {
+			n, err := CatchUp(tx, run, id)
+			if n != want {
+				t.Errorf("%s catches up with %d, want %d", id, n, want)
+			}
+			return err
+		})
+	}
+	d.join("ann")
+	d.send(msg("1", agency.FromHuman, agency.Everyone))
+	d.send(msg("2", "ann", agency.Everyone))
+	d.send(msg("3", agency.FromHuman, "ann"))
+	catch("ann", 0)
+	d.join("bob")
+	catch("bob", 1)
+	catch("bob", 0)
+	if d.claim(as("bob", "")) != "1" || d.claim(as("bob", "")) != "" {
+		t.Error("want what the person said to everyone, and nothing else")
+	}
+	d.do(func(tx *store.Tx) error { return Leave(tx, run, "bob", AgentTerminated, "paused") })
+	d.join("bob")
+	catch("bob", 1)
+	if d.claim(as("bob", "")) != "1" {
+		t.Error("what nobody read is a dead letter for good")
+	}
+	d.do(func(tx *store.Tx) error { return MarkRead(tx, as("bob", ""), "1") })
+	catch("bob", 0)
+}
+
 func TestEachIllegalStepIsNamed(t *testing.T) {
 	d := newDesk(t)
 	d.join("ann", "bob")

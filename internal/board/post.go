@@ -84,6 +84,30 @@ func (p *outgoing) copies(tx *store.Tx, b *Board) error {
 	return nil
 }
 
+// CatchUp puts into an agent's inbox what people have said to everyone before it joined, and
+// what it has not read of that since; n is how many messages there are of it. What agents say
+// to everyone is for those who are there.
+func CatchUp(tx *store.Tx, run agency.RunID, id agency.AgentID) (n int, err error) {
+	type before struct {
+		seq int64
+		outgoing
+	}
+	all, err := store.All(tx, func(row store.Scanner) (m before, err error) {
+		err = row.Scan(&m.seq, &m.RunID, &m.Type, &m.Priority)
+		return m, err
+	}, selectSaidBefore, string(run), string(id))
+	for _, m := range all {
+		if _, err := tx.Exec(dropCopy, m.seq, string(id)); err != nil {
+			return n, err
+		}
+		if err := m.copy(tx, nil, m.seq, id); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, err
+}
+
 func (p *outgoing) copy(tx *store.Tx, b *Board, seq int64, to agency.AgentID) error {
 	key := keyOf(p.RunID, agentBox(to))
 	if b != nil {

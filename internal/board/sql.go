@@ -79,6 +79,13 @@ coalesce(d.reason, m.reason), coalesce(d.delivered_at, m.delivered_at), coalesce
 	selectHead = `SELECT ` + messageColumns + `, ` + headColumns + ` FROM board_message m
 LEFT JOIN board_delivery d ON d.message = m.seq AND d.agent = ?3 WHERE m.run_id = ?1 AND m.id = ?2`
 
+	// selectSaidBefore reads what a person has said to everyone and an agent has no copy of
+	// that is worth anything; dropCopy makes room for one in the place of a dead letter.
+	selectSaidBefore = `SELECT m.seq, m.run_id, m.type, m.priority FROM board_message m
+LEFT JOIN board_delivery d ON d.message = m.seq AND d.agent = ?2
+WHERE m.run_id = ?1 AND m.recipient = '*' AND m.sender = 'human' AND (d.message IS NULL OR d.status = 'failed') ORDER BY m.seq`
+	dropCopy = `DELETE FROM board_delivery WHERE message = ? AND agent = ? AND status = 'failed'`
+
 	// insertCopy adds the delivery of a message to everyone.
 	insertCopy = `INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status)
 VALUES (?, ?, ?, ?, ?, ?, 'pending')`

@@ -152,6 +152,9 @@ type Contracts struct {
 	// starts.
 	Needs func(ctx context.Context, run agency.RunID, contract agency.ContractID, cmd Command) ([]string, error)
 	Slots *slots.Pool
+	// Rest, where set, is asked while a command waits for a slot: it leaves the line and
+	// rests where the run is to pause.
+	Rest func(ctx context.Context, run agency.RunID, leave func()) (rested bool, err error)
 }
 
 // Checker runs checks of one repository. It is safe for concurrent use.

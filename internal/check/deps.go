@@ -301,11 +301,15 @@ func (c *Checker) hold(ctx context.Context, s Subject, cmd Command) (*slots.Held
 	}
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	told := false
-	held, err := k.Slots.Take(ctx, names, func(b slots.Busy) error {
+	wait := slots.Wait{Busy: func(b slots.Busy) error {
 		told = true
 		d := agency.ResourceWaited{Resource: b.Resource, InUse: b.Of, Of: b.Of, Command: cmd.Line, Stage: string(s.Stage)}
 		return c.tell(ctx, s, "waits for "+d.String()+" for "+cmd.shown(), d)
-	})
+	}}
+	if k.Rest != nil {
+		wait.Rest = func(ctx context.Context, leave func()) (bool, error) { return k.Rest(ctx, s.Run, leave) }
+	}
+	held, err := k.Slots.Take(ctx, names, wait)
 	if err == nil && told {
 		waited := held.Waited.Round(100 * time.Millisecond)
 		if err = c.tell(ctx, s, "has "+strings.Join(names, ", ")+" after "+waited.String()+" for "+cmd.shown(), agency.ResourceTaken{Resources: names, WaitedSeconds: waited.Seconds(), Command: cmd.Line, Stage: string(s.Stage)}); err != nil {

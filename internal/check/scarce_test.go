@@ -92,7 +92,7 @@ func TestWaitsForResource(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{"x": ""})
 	_, pool := w.scarce(map[string]int{"gpu": 1}, map[agency.ContractID][]string{"a": {"gpu"}})
-	held, err := pool.Take(t.Context(), []string{"gpu"}, nil)
+	held, err := pool.Take(t.Context(), []string{"gpu"}, slots.Wait{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestWaitsForResource(t *testing.T) {
 		t.Error(ev)
 	}
 
-	if held, err = pool.Take(t.Context(), []string{"gpu"}, nil); err != nil {
+	if held, err = pool.Take(t.Context(), []string{"gpu"}, slots.Wait{}); err != nil {
 		t.Fatal(err)
 	}
 	defer held.Release()

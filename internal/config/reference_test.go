@@ -107,11 +107,16 @@ func section(b *strings.Builder, f field, v reflect.Value) {
 
 // scarce is what people have to know of resources beside their names.
 const scarce = `- A command that needs a resource holds one of its slots while it runs, and no longer: an agent that thinks holds
-  nothing. Waiting for it counts to the time of the session, not to the command's own. ` + "`agency watch`" + `, ` + "`agency inspect`" + `
-  and the tree say what waits for what; ` + "`agency doctor`" + ` says what is free.
-- A command needs what ` + "`commands.needs`" + ` names for it, also where an agent types it within a line of its own, and what its
-  contract and those above it name under ` + "`resources`" + `. It gets all of it at once, or waits holding nothing. Nobody queues:
-  who has waited longer asks more often.
+  nothing. Waiting for it counts neither to the time of the command nor to that of the session; a pause of the run ends
+  it, and a resume begins it anew. ` + "`agency watch`" + `, ` + "`agency inspect`" + ` and the tree say what waits for what;
+  ` + "`agency doctor`" + ` says what is free.
+- A command needs what ` + "`commands.needs`" + ` names for it, also where an agent types it within a line of its own or starts it
+  otherwise (` + "`sh ./check.sh`" + `, ` + "`bash -c`" + `, after ` + "`cd`" + `, behind ` + "`timeout`" + `), with more arguments or from another place. Not seen
+  is what a makefile, a package script or another program starts in turn, what stands in variables, and a part of a
+  command that starts several. It needs as well what its contract and those above it name under ` + "`resources`" + `. It gets
+  all of it at once, or waits holding nothing.
+- Who waits in the runs of one repository comes first come first served: behind whoever needs one of the same and
+  came before. Between repositories nobody queues: who has waited longer asks more often.
 - The slots are locked files in your state folder, so that they count for all your runs, in whatever repository, and are
   free again when their holder is gone. Runs whose configurations count a resource differently use the slots up to their
   own count. A repository's file may count less than your own; more needs your trust, where your own file has the name.

@@ -19,7 +19,8 @@ type Team struct {
 	Contracts []TeamContract
 	Planned   Value
 
-	text *lines
+	text   *lines
+	tiered bool // it is the plan of a tiered run
 }
 
 // Value is a text or number of a team file and where it stands; Line is 0
@@ -50,6 +51,7 @@ const (
 	teamAnchor     = "goal_anchor"
 	teamMultiplier = "retry_budget_multiplier"
 	teamContracts  = "contracts"
+	teamTiers      = "tier_plans" // what a tiered run planned, which is shown and not taken
 )
 
 // readTeam parses a team file, JSON by its name and YAML otherwise, and takes
@@ -100,6 +102,10 @@ func (tm *Team) take(e entry, c *collector) bool {
 		for _, item := range n.items {
 			tm.contract(item, c)
 		}
+	case e.key == teamTiers:
+		c.add(tm.text, e.line, e.col, "this is the plan of a tiered run, which no run takes: its visionary plans; give the goal again, with what you want otherwise: agency run --mode tiered \"GOAL\"")
+		tm.tiered = true
+	case tm.tiered: // the rest of it
 	default:
 		return false
 	}

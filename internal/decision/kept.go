@@ -16,7 +16,8 @@ const mostNamed = 20
 
 // Keep has decisions of a run stand in later runs of its repository: those of some keys, all
 // where none is named. One that is kept under a key with another text is replaced, and
-// named. KindNotFound: the run has not decided a key; nothing is kept then.
+// named. KindNotFound: the run has not decided a key; KindInvalid: what looks like a key of a
+// service, or was a secret, stands in one. Nothing is kept then.
 func Keep(tx *store.Tx, run agency.RunID, keys []string, by string) (out []agency.KeptDecision, err error) {
 	decided, err := List(tx, run, "")
 	if err != nil {
@@ -36,6 +37,9 @@ func Keep(tx *store.Tx, run agency.RunID, keys []string, by string) (out []agenc
 		d, ok := find(decided, key)
 		if !ok {
 			return nil, unknown(key, "run "+string(run)+" has not decided", decided).WithMend("agency decisions list %s", run)
+		}
+		if err := safe(tx, d); err != nil {
+			return nil, err
 		}
 		k := agency.KeptDecision{SharedDecision: d}
 		if old, ok := find(before, key); ok {

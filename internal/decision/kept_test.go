@@ -182,3 +182,37 @@ func TestKeepUnknown(t *testing.T) {
 		t.Errorf("a decision that is not kept was dropped: %v", err)
 	}
 }
+
+// A decision in which a key stands, or stood, is not kept; hashes, ids and prose are no keys.
+func TestKeysAreNotKept(t *testing.T) {
+	for text, fine := range map[string]bool{
+		"use sk-live-4fJ2k8sQ9vXz1LmN0pRt for the tests":      false,
+		"AKIAIOSFODNN7EXAMPLE":                                false,
+		"password: hunter2-Kx93mQ":                            false,
+		"the token is 9f8Zk2LmQx71":                           false,
+		"ghp_16C7e42F292c6912E7710c838347Ae178B4a":            false,
+		"-----BEGIN RSA PRIVATE KEY-----":                     false,
+		"hJ8kQ2mZ5vX9cR4tY7wL1nB6 is what the server takes":   false,
+		"what was " + agency.Redacted + " goes in the header": false,
+		"typed errors, with a code of 8 letters":              true,
+		"uuid 123e4567-e89b-12d3-a456-426614174000":           true,
+		"commit 2fd4e1c67a2d28fced849ee1bb76e7391b93eb12":     true,
+		"the token is read from AGENCY_TOKEN":                 true,
+		"the password stands in a file that is not in git":    true,
+		"InternalServerErrorHandlerFactory in internal/http2": true,
+		"api_key: required":                                   true,
+	} {
+		f := newTable(t)
+		d := of("ada", "a", "api/errors", text)
+		if _, _, err := f.note(d, "0"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.keep("api/errors")
+		if fine != (err == nil) || !fine && (agency.KindOf(err) != agency.KindInvalid || !strings.Contains(err.Error(), "api/errors is not kept")) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "4fJ2k8sQ9vXz") {
+			t.Error("the error tells the key:", err)
+		}
+	}
+}

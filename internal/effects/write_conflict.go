@@ -86,7 +86,66 @@ func (s *Activities) settleEnded(ctx context.Context, c agency.Contract) error {
 			err = s.settleFiles(ctx, c.RunID, agent, nil)
 		}
 	}
+	if err == nil && c.Status == agency.StatusComplete {
+		err = settleJoined(ctx, s, c)
+	}
 	return err
+}
+
+// settleJoined resolves those conflicts over files whose sides all have ended and which the
+// landing of another contract holds, such as that of the workstream or of the integration by
+// which their lines came together. What it does not hold stays as it is.
+func settleJoined(ctx context.Context, s *Activities, by agency.Contract) error {
+	var open []board.Conflict
+	var at agency.OID
+	sides := map[int64][]side{}
+	err := s.db.Read(ctx, func(q *store.Snapshot) error {
+		all, err := board.Unresolved(q, by.RunID)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		landings, err := land.Landings(q, by.RunID)
+		for _, l := range landings {
+			if l.Contract == by.ID {
+				at = l.Commit
+			}
+		}
+		if err != nil || at == "" {
+			return err
+		}
+		open = slices.DeleteFunc(all, func(c board.Conflict) bool { return c.Kind != board.FileWrite })
+		sides, err = sidesOf(q, by.RunID, open)
+		return err
+	})
+	for _, c := range open {
+		landed, over := landedOf(sides[c.ID])
+		if err != nil || !over || len(landed) < 2 || slices.Contains(landed, by.ID) {
+			continue
+		}
+		err = board.Resolve(ctx, s.db, s.fence, c.Run, c.ID, board.Resolution{
+			By: agency.FromSystem, How: "contract " + string(by.ID) + " landed with the work of " + agency.JoinIDs(landed, " and "),
+			Proof: board.Proof{Kind: board.ProofCommit, Ref: string(at)},
+			Check: func(ctx context.Context, c board.Conflict, p board.Proof) error {
+				return s.work.Landed(ctx, c.Run, agency.OID(p.Ref), by.ID, landed)
+			},
+		})
+		if kind := agency.KindOf(err); kind == agency.KindInvalid || kind == agency.KindConflict {
+			err = nil // it holds not all of them, or the conflict has grown
+		}
+	}
+	return err
+}
+
+// landedOf are the contracts of some sides that have landed; over: all of them have ended.
+func landedOf(sides []side) (landed []agency.ContractID, over bool) {
+	over = true
+	for _, s := range sides {
+		over = over && s.status.Final()
+		if s.landed != "" {
+			landed = append(landed, s.contract)
+		}
+	}
+	return landed, over
 }
 
 // settleFiles resolves those conflicts over files of an agent of which all

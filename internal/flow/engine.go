@@ -33,7 +33,7 @@ type Engine interface {
 // Run's goroutine.
 type Hooks struct {
 	// Quiet is called with true when every branch waits for signals or timers
-	// only, and with false when work starts again. A run that is stopped while
+	// only, or for an activity that rests, and with false when work starts again. A run that is stopped while
 	// it is quiet stays so.
 	Quiet func(bool)
 	// Ending is called once, when nothing more is taken up: the program has

@@ -72,6 +72,18 @@ type Scope struct {
 	Run   agency.RunID
 	Key   agency.StepKey
 	Fence agency.Fence // for the activity's own fenced writes
+	// Rest tells the engine that the activity does nothing until what it waits for comes,
+	// so that the run may be quiet meanwhile, and the function that it works again. Nil where
+	// nobody is told.
+	Rest func() (work func())
+}
+
+// Rest is the Scope's of an activity's context.
+func Rest(ctx context.Context) (work func()) {
+	if s := ScopeOf(ctx); s.Rest != nil {
+		return s.Rest()
+	}
+	return func() {}
 }
 
 type scopeKey struct{}

@@ -20,10 +20,10 @@ import (
 // Say sends a person's message into a run; whoever it is for reads it before
 // its next turn. To an agent that waits for an answer it is the answer: the run
 // is woken by it, and taken up where it stood at that wait.
-func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agency.Message, error) {
+func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (said api.SaidDoc, err error) {
 	waits := false
 	m := agency.Message{ID: r.ID, RunID: id, From: agency.FromHuman, Type: agency.MessageNote, Body: r.Text}
-	err := h.rec.write(ctx, func(tx *store.Tx) error {
+	err = h.rec.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil {
 			return err
@@ -47,23 +47,65 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agen
 		return outbox.Send(tx, id, contractrun.ReplySignal(m.InReplyTo), string(m.ID), flow.None{})
 	})
 	if err != nil {
-		return agency.Message{}, err
+		return said, err
 	}
 	if waits && !h.live.Has(id) {
 		if err := h.runs.takeUp(ctx, id); err != nil {
 			h.rec.log.Warn("the answer is stored; the run does not go on", "run", id, "error", err)
 		}
 	}
-	return h.message(ctx, m)
+	if said.Message, err = h.message(ctx, m); err != nil || said.To != agency.Everyone {
+		return said, err
+	}
+	err = h.rec.db.Read(ctx, func(q *store.Snapshot) error {
+		has, err := board.Deliveries(q, id, m.ID)
+		for _, d := range has {
+			said.Readers = append(said.Readers, d.Agent)
+		}
+		return err
+	})
+	return said, err
 }
 
 // address says to whom a message goes, and which question it answers, where
 // its reader waits with one.
 func address(tx *store.Tx, run agency.Run, m agency.Message, to string) (_ agency.Message, question bool, err error) {
-	if m.To, m.ToRole, err = recipient(tx, run, to); err == nil {
-		m.InReplyTo, err = asked(tx, m)
+	all := false
+	if to == "" {
+		all, err = forAll(tx, run, m.ID)
+	}
+	switch {
+	case err != nil:
+	case all:
+		m.To = agency.Everyone
+	default:
+		if m.To, m.ToRole, err = recipient(tx, run, to); err == nil {
+			m.InReplyTo, err = asked(tx, m)
+		}
 	}
 	return m, m.InReplyTo != "", err
+}
+
+// forAll tells whether what names no reader is for everyone: in a tiered run the one who
+// leads has no turn while its workstreams are built, so that all who are at work read it, and
+// whoever begins later. Where the one who leads waits with a question it is the answer. A
+// message that was sent before keeps its readers.
+func forAll(tx *store.Tx, run agency.Run, id agency.MessageID) (bool, error) {
+	if old, err := board.Get(tx, run.ID, id); agency.KindOf(err) != agency.KindNotFound {
+		return old.To == agency.Everyone, err
+	}
+	contracts, err := registry.Contracts(tx, run.ID)
+	if err != nil || !builds(run, contracts) {
+		return false, err
+	}
+	_, asks, err := board.Question(tx, run.ID, agency.AgentID(leader(run, contracts)))
+	return !asks, err
+}
+
+// builds tells whether workstreams of a tiered run are open.
+func builds(run agency.Run, contracts []agency.Contract) bool {
+	return cmp.Or(run.MovedTo, run.Mode) == agency.ModeTiered &&
+		slices.ContainsFunc(contracts, func(c agency.Contract) bool { return !c.Steers() && !c.Status.Final() })
 }
 
 // answer addresses a message that answers another: to its sender, or to those

@@ -71,3 +71,64 @@ func TestAnswersToMessages(t *testing.T) {
 		})
 	}
 }
+
+// What names no reader goes to everyone while workstreams of a tiered run are built; before
+// and after that, where the one who leads waits with a question, and in other modes to who leads.
+func TestWhoReadsWhatNamesNobody(t *testing.T) {
+	work := func(status agency.Status) agency.Contract {
+		return agency.Contract{ID: "words", Type: agency.TypeFeature, AssignedRole: agency.RoleImplementer, Status: status}
+	}
+	plan := agency.Contract{ID: agency.PlanContract, Type: agency.TypeDesign, AssignedRole: agency.RoleVisionary, Status: agency.StatusInProgress}
+	if run := (agency.Run{Mode: agency.ModeTiered}); builds(run, []agency.Contract{plan, work(agency.StatusComplete)}) || !builds(run, []agency.Contract{plan, work(agency.StatusBlocked)}) {
+		t.Error("it builds while work is open, and no longer")
+	}
+	for name, tt := range map[string]struct {
+		mode      agency.Mode
+		contracts []agency.Contract
+		asks      bool
+		want      string
+	}{
+		"building":    {agency.ModeTiered, []agency.Contract{plan, work(agency.StatusInProgress)}, false, agency.Everyone},
+		"planning":    {agency.ModeTiered, []agency.Contract{plan}, false, "t1_visionary"},
+		"asks":        {agency.ModeTiered, []agency.Contract{plan, work(agency.StatusPending)}, true, "t1_visionary"},
+		"of any mode": {agency.ModeMultiAgent, []agency.Contract{work(agency.StatusPending)}, false, "project_manager"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t)
+			k.run("run-1", 24)
+			k.do(func(tx *store.Tx) error {
+				run, err := registry.Run(tx, "run-1")
+				if err != nil {
+					return err
+				}
+				run.Mode = tt.mode
+				for _, c := range tt.contracts {
+					c.RunID = run.ID
+					if err := registry.CreateContract(tx, c); err != nil {
+						return err
+					}
+				}
+				if tt.asks {
+					if err := board.Join(tx, board.Agent{Run: run.ID, ID: "t1_visionary", Role: agency.RoleVisionary, Contract: "plan", Status: board.AgentWaiting}); err != nil {
+						return err
+					}
+					if err := board.Send(tx, agency.Message{ID: "q", RunID: run.ID, From: "t1_visionary", ToRole: agency.RoleVisionary, ContractID: "plan", Type: agency.MessageRequestInput, Body: "which?", RequiresResponse: true, RespondWithin: time.Hour}); err != nil {
+						return err
+					}
+				}
+				m, _, err := address(tx, run, agency.Message{ID: "m", RunID: run.ID, From: agency.FromHuman, Type: agency.MessageNote, Body: "b"}, "")
+				if err != nil || m.To != tt.want {
+					t.Errorf("to %q, %v; want %q", m.To, err, tt.want)
+				}
+				if err := board.Send(tx, m); err != nil {
+					return err
+				}
+				run.Mode = agency.ModeTiered
+				if again, err := forAll(tx, run, "m"); err != nil || again != (tt.want == agency.Everyone) {
+					t.Errorf("said again it is for everyone: %t, %v", again, err)
+				}
+				return nil
+			})
+		})
+	}
+}

@@ -311,7 +311,7 @@ func (l *landing) refuseReserved(ctx context.Context, c *Candidate) (Outcome, er
 	all, err := l.takes(ctx, c, c.Head, append(own, others...))
 	var taken []reservation.Taking
 	for _, t := range all {
-		if t.Contract == l.spec.Contract {
+		if t.Contract == l.spec.Contract && t.FreedBy == "" {
 			c.took = append(c.took, t.Fence)
 		} else {
 			taken = append(taken, t)
@@ -377,6 +377,9 @@ func compared(tx *store.Tx, steps []*step, fresh [][]agency.Reservation) (all bo
 
 // takenWords say to whoever made a change what it takes and how to mend it.
 func takenWords(t reservation.Taking) string {
+	if t.FreedBy != "" {
+		return fmt.Sprintf("%s takes a name that a person took from this contract: %s; reserve it again, or choose another name", t.Place, t.Held())
+	}
 	ask := fmt.Sprintf("; choose another name, or ask %s by send_message to release it", t.By)
 	if t.Landed {
 		ask = "; choose another name"

@@ -134,6 +134,29 @@ func TestLandingTakesNoNameOfOthers(t *testing.T) {
 	}
 }
 
+// A change that takes a name which a person took from its own contract does not land before
+// that has it again.
+func TestFreedNameDoesNotLand(t *testing.T) {
+	w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
+	w.reserve("main", "0042")
+	if err := w.db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := reservation.Free(tx, runID, "0042", "ann")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	spec := w.claim("main", w.run().Base(), "0042_users.sql", "x\n")
+	out := w.land("land", spec)
+	if out.Refused == nil || out.Refused.Cause != land.CauseReserved || !strings.Contains(out.Reason, "a person took from this contract") || !strings.Contains(out.Reason, "reserve it again") {
+		t.Fatalf("%+v", out)
+	}
+	w.reserve("main", "0042")
+	if out := w.land("again", spec); out.Landed == nil {
+		t.Fatalf("%+v", out)
+	}
+	w.clean()
+}
+
 // A name that is reserved while a landing is verified is compared, too: before the branch
 // moves, in the transaction of the intent.
 func TestNameReservedDuringALanding(t *testing.T) {

@@ -101,12 +101,37 @@ type Watch struct {
 	former   []Snapshot    // of sessions that have ended
 }
 
-// NewWatch is a watch of a run that has not begun.
+// NewWatch is a watch of a run that has not begun. Limits that the settings do not have, as
+// those of a run which was kept without them, are the default ones.
 func NewWatch(settings config.Overseer) *Watch {
+	settings = filled(settings)
 	return &Watch{
 		settings: settings, sessions: newSessions(max(settings.SnapshotHistorySize, 2*settings.LoopDetectionWindow)), broken: map[Behaviour]bool{},
 		reviews: map[agency.ContractID]*reviews{}, claims: map[agency.ContractID]*claims{},
 	}
+}
+
+// filled are settings with the defaults of limits of which 0 means nothing.
+func filled(s config.Overseer) config.Overseer {
+	d := config.Defaults().Overseer
+	for _, n := range []struct {
+		have      *int
+		otherwise int
+	}{
+		{&s.CheckIntervalSeconds, d.CheckIntervalSeconds},
+		{&s.TimeoutSeconds, d.TimeoutSeconds},
+		{&s.SnapshotHistorySize, d.SnapshotHistorySize},
+		{&s.LoopDetectionWindow, d.LoopDetectionWindow},
+		{&s.FailureIncreaseThreshold, d.FailureIncreaseThreshold},
+	} {
+		if *n.have <= 0 {
+			*n.have = n.otherwise
+		}
+	}
+	s.MaxTokens, s.TokenWarningThreshold = cmp.Or(s.MaxTokens, d.MaxTokens), cmp.Or(s.TokenWarningThreshold, d.TokenWarningThreshold)
+	s.StagnationTokenThreshold = cmp.Or(s.StagnationTokenThreshold, d.StagnationTokenThreshold)
+	s.WarnThreshold, s.ForceStopThreshold = cmp.Or(s.WarnThreshold, d.WarnThreshold), cmp.Or(s.ForceStopThreshold, d.ForceStopThreshold)
+	return s
 }
 
 // Fault is a detector that panicked. It is off for the rest of the run.

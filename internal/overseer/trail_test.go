@@ -154,3 +154,23 @@ func TestNothingIsPendingAfterTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// A run whose configuration was kept without settings of the overseer is followed by the
+// default ones.
+func TestNoSettings(t *testing.T) {
+	s := newStory("none", 1)
+	for range 30 {
+		s.does(step{tool: "search_files", args: `{"pattern":"nowhere"}`, answer: "no match"})
+	}
+	trail := NewTrail(config.Overseer{})
+	for i, e := range s.events {
+		e.ID = int64(i + 1)
+		trail.Observe(e)
+	}
+	if got, want := filled(config.Overseer{Enabled: true}), config.Defaults().Overseer; got.LoopDetectionWindow != want.LoopDetectionWindow || got.SnapshotHistorySize != want.SnapshotHistorySize || got.MaxTokens != want.MaxTokens {
+		t.Errorf("%+v", got)
+	}
+	if kept := filled(config.Overseer{LoopDetectionWindow: 3}); kept.LoopDetectionWindow != 3 {
+		t.Error("what is set is not kept")
+	}
+}

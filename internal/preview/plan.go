@@ -35,6 +35,9 @@ func readPlan(team *config.Team, c config.Config) (*agency.Plan, error) {
 	if c.Mode == agency.ModeSingle {
 		return nil, team.Err([]config.TeamFault{at(team.Planned, "mode single has no plan: contracts want mode multi_agent or full")})
 	}
+	if c.Mode == agency.ModeTiered {
+		return nil, team.Err([]config.TeamFault{at(team.Planned, "mode tiered takes no contracts, for its visionary plans: contracts want mode multi_agent or full")})
+	}
 	r := planReader{team: team, plan: agency.Plan{GoalAnchor: team.Goal.Text, RetryBudgetMultiplier: 1}, places: map[agency.ContractID]config.Value{}}
 	r.multiplier()
 	for i, one := range team.Contracts {
@@ -134,8 +137,15 @@ func PlanOf(run api.InspectDoc) (agency.Plan, error) {
 			plan.Contracts = append(plan.Contracts, c.Contract)
 		}
 	}
+	if len(plan.Contracts) == 0 { // a person is asked about it, or nobody accepted it
+		for _, p := range run.Planned {
+			if p.Contract == agency.PlanContract {
+				plan.Contracts, plan.RetryBudgetMultiplier = p.Contracts, p.RetryBudgetMultiplier
+			}
+		}
+	}
 	if len(plan.Contracts) == 0 {
-		return plan, agency.Errorf(agency.KindNotFound, "run %s has no plan", run.ID).WithMend("agency inspect %s", run.ID)
+		return plan, noPlan(run)
 	}
 	for _, p := range run.Plans {
 		if p.Contract == agency.PlanContract {
@@ -143,6 +153,10 @@ func PlanOf(run api.InspectDoc) (agency.Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+func noPlan(run api.InspectDoc) error {
+	return agency.Errorf(agency.KindNotFound, "run %s has no plan", run.ID).WithMend("agency inspect %s", run.ID)
 }
 
 // EstimateOf is what was reckoned of the plan that was accepted; nil where that

@@ -35,6 +35,8 @@ type note struct {
 	By   agency.AgentID `json:"by"`
 	Why  string         `json:"why,omitempty"`
 	Sort string         `json:"namespace,omitempty"`
+	// FreedBy is the person who took it from the contract.
+	FreedBy string `json:"freed_by,omitempty"`
 }
 
 // held is a name with who has it.
@@ -87,7 +89,10 @@ func Reserve(tx *store.Tx, want agency.Reservation) (r agency.Reservation, got b
 	if own >= MaxNames {
 		return want, false, agency.Errorf(agency.KindConflict, "contract %s holds %d names, the most; release what it does not take", c.ID, own)
 	}
-	said, err := json.Marshal(note{want.By, want.Why, want.Sort})
+	if err := again(tx, want, n); err != nil {
+		return want, false, err
+	}
+	said, err := json.Marshal(note{By: want.By, Why: want.Why, Sort: want.Sort})
 	if err != nil {
 		return want, false, err
 	}
@@ -193,7 +198,8 @@ func List(q store.Querier, run agency.RunID) ([]agency.Reservation, error) {
 	return out, err
 }
 
-// Others are the names of a run that a contract may not take. With is the one whose work
+// Others are the names of a run that a contract may not take, those that a person took from it
+// among them. With is the one whose work
 // lands with it, all that was done below it; empty: its own alone. A file or a symbol whose
 // contract has landed is anybody's to change again, and who does work once more may take what
 // it took.
@@ -208,7 +214,11 @@ func Others(q store.Querier, run agency.RunID, contract, with agency.ContractID)
 			out = append(out, h.Reservation)
 		}
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	taken, err := Freed(q, run)
+	return append(out, slices.DeleteFunc(taken, func(r agency.Reservation) bool { return r.Contract != contract })...), err
 }
 
 func parent(c agency.Contract) []agency.ContractID { return []agency.ContractID{c.ParentID} }
@@ -226,7 +236,12 @@ func Drop(tx *store.Tx, run agency.RunID, below agency.ContractID) error {
 }
 
 // Forget removes a run's names.
-func Forget(tx *store.Tx, run agency.RunID) error { return lease.Forget(tx, kind, run) }
+func Forget(tx *store.Tx, run agency.RunID) error {
+	if err := lease.Forget(tx, freed, run); err != nil {
+		return err
+	}
+	return lease.Forget(tx, kind, run)
+}
 
 // builds tells whether a contract is the other's, or of one that is, by what each is below of.
 func builds(c, on agency.ContractID, contracts map[agency.ContractID]agency.Contract, above func(agency.Contract) []agency.ContractID) bool {
@@ -249,6 +264,10 @@ func builds(c, on agency.ContractID, contracts map[agency.ContractID]agency.Cont
 
 // read are the names of a run with its contracts, which are read only where there is a name.
 func read(q store.Querier, run agency.RunID) (all []held, contracts map[agency.ContractID]agency.Contract, err error) {
+	return readKind(q, kind, run)
+}
+
+func readKind(q store.Querier, kind string, run agency.RunID) (all []held, contracts map[agency.ContractID]agency.Contract, err error) {
 	leases, err := lease.List(q, kind, run)
 	contracts = map[agency.ContractID]agency.Contract{}
 	if err != nil || len(leases) == 0 {
@@ -279,7 +298,7 @@ func heldBy(l lease.Lease, contracts map[agency.ContractID]agency.Contract) (h h
 	h.key = l.Key
 	h.Reservation = agency.Reservation{
 		Name: l.Label, Sort: said.Sort, Why: said.Why, Run: l.Run, Contract: agency.ContractID(l.Holder), Title: text.FirstLine(c.Title, 100),
-		By: said.By, Landed: landed(c), Fence: l.Fence, Since: l.Since,
+		By: said.By, Landed: landed(c), Fence: l.Fence, Since: l.Since, FreedBy: said.FreedBy,
 	}
 	h.name, err = Parse(l.Label)
 	return h, err

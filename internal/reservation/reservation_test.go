@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/event"
 	"agency/internal/lease"
 	"agency/internal/registry"
@@ -30,7 +31,7 @@ type plan struct {
 func newPlan(t *testing.T) plan {
 	t.Helper()
 	p := plan{t, storetest.Open(t, store.Options{
-		Path: filepath.Join(t.TempDir(), "s.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), registry.Migrations()},
+		Path: filepath.Join(t.TempDir(), "s.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), registry.Migrations(), board.Migrations()},
 	})}
 	p.do(func(tx *store.Tx) error {
 		if err := registry.CreateRun(tx, agency.Run{ID: run, Goal: "g", Mode: agency.ModeMultiAgent, State: agency.StateRunning}, json.RawMessage("{}")); err != nil {
@@ -287,4 +288,73 @@ func TestManyWantOne(t *testing.T) {
 			t.Errorf("%s: %t, %v; it is %s", want, had, errs[i], p.names())
 		}
 	}
+}
+
+// A person takes a name from its contract: others may have it, the contract only anew, and
+// until then it may not take it. Its agent is told.
+func TestFree(t *testing.T) {
+	p := newPlan(t)
+	p.do(func(tx *store.Tx) error { return board.Join(tx, board.Agent{Run: run, ID: "of-a", Role: "scaffolder"}) })
+	free := func(name string) (r agency.Reservation, err error) {
+		err = p.Write(t.Context(), func(tx *store.Tx) (err error) { r, err = reservation.Free(tx, run, name, "ann"); return err })
+		return r, err
+	}
+	barred := func(c agency.ContractID) string {
+		var out []string
+		if err := p.Read(t.Context(), func(q *store.Snapshot) error {
+			all, err := reservation.Others(q, run, c, "")
+			for _, r := range all {
+				out = append(out, string(r.Contract)+":"+r.Name+":"+r.FreedBy)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(out, " ")
+	}
+	p.has("a", "0042")
+	if _, err := free("0043"); agency.KindOf(err) != agency.KindNotFound || !strings.Contains(err.Error(), "there are: 0042") {
+		t.Error("what nobody has:", err)
+	}
+	if _, err := free("x"); agency.KindOf(err) != agency.KindInvalid {
+		t.Error("what is no name:", err)
+	}
+	r, err := free(" 0042 ")
+	if err != nil || r.Contract != "a" || r.FreedBy != "ann" || !strings.Contains(r.Held(), `"0042" was freed by ann, a person, since `) {
+		t.Fatal(r, err)
+	}
+	if p.names() != "" || barred("a") != "a:0042:ann" || barred("b") != "" {
+		t.Errorf("freed: names %q, a may not take %q, b %q", p.names(), barred("a"), barred("b"))
+	}
+	p.has("a", "0042")
+	if barred("a") != "" || barred("b") != "a:0042:" {
+		t.Errorf("reserved again: a may not take %q, b %q", barred("a"), barred("b"))
+	}
+	if _, err := free("0042"); err != nil {
+		t.Fatal(err)
+	}
+	p.has("b", "0042")
+	p.hasNot("a", "0042", "b")
+	if got := barred("a"); got != "b:0042: a:0042:ann" {
+		t.Error("a may not take", got)
+	}
+	p.advance("a", agency.Withdrawn{Reason: "no"})
+	if err := p.Read(t.Context(), func(q *store.Snapshot) error {
+		left, err := reservation.Freed(q, run)
+		if len(left) != 0 {
+			t.Error("of a contract that has ended:", left)
+		}
+		all, err := event.Of[agency.NameReleased](q, event.Filter{Run: run})
+		if len(all) != 2 || all[0].Detail.Reason != "freed by ann" || all[0].ContractID != "a" || all[0].Summary != "ann frees 0042, which contract a held" {
+			t.Errorf("%+v, %v", all, err)
+		}
+		mail, err := board.Messages(q, run)
+		if len(mail) != 2 || mail[0].To != "of-a" || !strings.Contains(mail[0].Body, "reserve it again") {
+			t.Errorf("told %+v, %v", mail, err)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.do(func(tx *store.Tx) error { return reservation.Forget(tx, run) })
 }

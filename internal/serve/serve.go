@@ -39,12 +39,13 @@ type Steerer interface {
 	Pause(ctx context.Context, run agency.RunID, r api.ByRequest) (api.RunDoc, error)
 	Cancel(ctx context.Context, run agency.RunID, r api.ByRequest) (api.RunDoc, error)
 	Answer(ctx context.Context, run agency.RunID, r api.AnswerRequest) (api.Answered, error)
-	Say(ctx context.Context, run agency.RunID, r api.SayRequest) (agency.Message, error)
+	Say(ctx context.Context, run agency.RunID, r api.SayRequest) (api.SaidDoc, error)
 }
 
-// Keeper has what agents decided together stand in later runs.
+// Keeper has what agents decided together stand in later runs, and takes names from them.
 type Keeper interface {
 	Keep(ctx context.Context, r api.KeepRequest) ([]agency.KeptDecision, error)
+	Free(ctx context.Context, run agency.RunID, r api.FreeRequest) (agency.Reservation, error)
 }
 
 // Lifecycle is the host's own life.
@@ -135,6 +136,7 @@ func (s *Server) routes() {
 	s.handle("POST /v1/runs/{run}/pause", change(s, s.o.Steer.Pause))
 	s.handle("POST /v1/runs/{run}/cancel", change(s, s.o.Steer.Cancel))
 	s.handle("POST /v1/runs/{run}/answer", change(s, s.o.Steer.Answer))
+	s.handle("POST /v1/runs/{run}/release", change(s, s.o.Keep.Free))
 	s.handle("POST /v1/runs/{run}/say", change(s, s.o.Steer.Say))
 	s.handle("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, agency.Errorf(agency.KindNotFound, "%s %s is not known to this version", r.Method, r.URL.Path))

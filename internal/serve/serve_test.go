@@ -175,9 +175,14 @@ func (h *house) Answer(_ context.Context, _ agency.RunID, r api.AnswerRequest) (
 	return api.Answered{Run: run}, err
 }
 
-func (h *house) Say(context.Context, agency.RunID, api.SayRequest) (agency.Message, error) {
+func (h *house) Say(context.Context, agency.RunID, api.SayRequest) (api.SaidDoc, error) {
 	_, err := h.change()
-	return agency.Message{Status: agency.MailPending}, err
+	return api.SaidDoc{Message: agency.Message{Status: agency.MailPending}}, err
+}
+
+func (h *house) Free(context.Context, agency.RunID, api.FreeRequest) (agency.Reservation, error) {
+	_, err := h.change()
+	return agency.Reservation{}, err
 }
 func (h *house) Hello() api.Hello { return api.Hello{Wire: api.Wire, PID: os.Getpid()} }
 func (h *house) Drain(context.Context) (api.DrainDoc, error) {

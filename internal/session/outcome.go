@@ -157,20 +157,13 @@ type Outcome struct {
 	Multiplier int `json:"retry_budget_multiplier,omitempty"`
 	// Tiers, with a plan, is what a plan of workstreams says beside them; Joint and
 	// Acceptance are with a report: a squad lead's and a visionary's.
-	Tiers      *TierFacts           `json:"tiers,omitempty"`
+	Tiers      *agency.TierFacts    `json:"tiers,omitempty"`
 	Joint      *agency.JointVerdict `json:"joint,omitempty"`
 	Acceptance *agency.Acceptance   `json:"acceptance,omitempty"`
 	// Review is a critic's; what it comes to is not decided yet.
 	Review *agency.Review `json:"review,omitempty"`
 	// Tree is the workspace as the part left it.
 	Tree agency.OID `json:"tree,omitempty"`
-}
-
-// TierFacts is what a plan of workstreams says of them all.
-type TierFacts struct {
-	Complexity   agency.Complexity `json:"complexity"`
-	SelfCritique string            `json:"self_critique_summary,omitempty"`
-	Amended      []string          `json:"amended,omitempty"` // after its author looked for its faults
 }
 
 // HandTo is an agent that goes on in the place of this one, with what it is told.

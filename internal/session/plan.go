@@ -131,7 +131,7 @@ func submitTiers(t *Effects, k *Call, multiplier int, plan agency.TierPlan) {
 	}
 	t.End = &Outcome{
 		Kind: Planned, Plan: streams, Faults: faults, Tree: t.Tree, ToolUse: k.Use.ID,
-		Tiers: &TierFacts{Complexity: plan.Complexity, SelfCritique: plan.SelfCritique, Amended: agency.PlanChanges(t.Notes.Critiqued, streams)},
+		Tiers: &agency.TierFacts{Complexity: plan.Complexity, Sequence: plan.Sequence, SelfCritique: plan.SelfCritique, Amended: agency.PlanChanges(t.Notes.Critiqued, streams)},
 	}
 	if multiplier > 1 {
 		t.End.Multiplier = multiplier

@@ -41,6 +41,11 @@ func (p *Presence) Join(tx *store.Tx) error {
 		n, err = decision.CatchUp(tx, p.Spec.Run, p.Spec.Contract, p.Spec.Agent, p.Spec.Part == 1)
 		p.told = n > 0
 	}
+	if err == nil {
+		var n int
+		n, err = board.CatchUp(tx, p.Spec.Run, p.Spec.Agent)
+		p.told = p.told || n > 0
+	}
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,9 @@
 // processes of the user on this machine, and the end of the process that holds it,
 // however it comes, gives it back without anybody cleaning up.
 //
-// There is no queue: whoever asks first after a slot was given back has it. Who waits
-// asks again and again, and the more often the longer it has waited.
+// Those who wait in one process come first come first served: who needs what an earlier one
+// waits for waits behind it. Between processes there is no queue: whoever asks first after a
+// slot was given back has it, and asks the more often the longer it has waited.
 //
 // It does not know commands: who needs what, and who is told of the waiting, is the
 // caller's business.
@@ -41,11 +42,20 @@ const (
 type Pool struct {
 	dir    string
 	counts map[string]int
+	line   *line
 }
 
 // New makes a Pool over a folder, which is made when the first slot is taken; counts is
 // how many slots each resource has.
-func New(dir string, counts map[string]int) *Pool { return &Pool{dir: dir, counts: counts} }
+func New(dir string, counts map[string]int) *Pool {
+	return &Pool{dir: dir, counts: counts, line: newLine()}
+}
+
+// Counted is the same pool as another configuration counts it: those who wait for either
+// wait in one line.
+func (p *Pool) Counted(counts map[string]int) *Pool {
+	return &Pool{dir: p.dir, counts: counts, line: p.line}
+}
 
 // Busy is what keeps somebody waiting: a resource all of whose slots are held.
 type Busy struct {
@@ -56,6 +66,7 @@ type Busy struct {
 // Held is a slot of each resource that was asked for.
 type Held struct {
 	files []*os.File
+	line  *line
 	// Waited is how long it took to get them.
 	Waited time.Duration
 }
@@ -68,44 +79,90 @@ func (h *Held) Release() {
 	for _, f := range h.files {
 		_ = f.Close() // the lock goes with the file
 	}
+	if len(h.files) > 0 && h.line != nil {
+		h.line.tell()
+	}
 	h.files = nil
+}
+
+// Wait is what is told of whoever waits. Each is called by whoever waits, and its error ends
+// the waiting.
+type Wait struct {
+	// Busy is called once where it waits for longer than a second.
+	Busy func(Busy) error
+	// Rest, where set, is called again and again while it waits. It may rest itself, and
+	// tells so: whoever has rested begins to wait anew, behind those who came meanwhile, and
+	// what it rested is no waiting.
+	Rest func(ctx context.Context, leave func()) (rested bool, err error)
 }
 
 // Take takes a slot of each resource, all or none, and waits until they are to be had or
 // the context ends, whose cause is the error then. The same name twice is one slot.
-// Where it waits for longer than a second waits is told so, once; its error ends the
-// waiting.
-func (p *Pool) Take(ctx context.Context, names []string, waits func(Busy) error) (*Held, error) {
+func (p *Pool) Take(ctx context.Context, names []string, tell Wait) (*Held, error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if len(names) == 0 {
 		return &Held{}, nil
 	}
-	began, told := time.Now(), false
+	if err := p.known(names); err != nil {
+		return nil, err
+	}
+	w := p.line.join(names)
+	defer func() { p.line.leave(w) }()
+	began, told, waits := time.Now(), false, false
 	for pause := firstPause; ; pause = max(pause*3/4, leastPause) {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		held, busy, err := p.try(names)
-		if err != nil {
-			return nil, err
+		first, moved := p.line.behind(w)
+		busy := &Busy{first, p.counts[first]}
+		if first == "" {
+			held, b, err := p.try(names)
+			if err != nil {
+				return nil, err
+			}
+			if busy = b; busy == nil {
+				held.Waited, held.line = time.Since(began), p.line
+				return held, nil
+			}
 		}
-		if busy == nil {
-			held.Waited = time.Since(began)
-			return held, nil
+		if !waits {
+			waits = true
+			defer stops(ctx)()
 		}
 		if !told && time.Since(began) >= patience {
 			told = true
-			if err := waits(*busy); err != nil {
+			if err := tell.Busy(*busy); err != nil {
 				return nil, err
+			}
+		}
+		if tell.Rest != nil {
+			rested, err := tell.Rest(ctx, func() { p.line.leave(w) })
+			if err != nil {
+				return nil, err
+			}
+			if rested {
+				w, began, told, pause = p.line.join(names), time.Now(), false, firstPause
+				continue
 			}
 		}
 		next := time.NewTimer(pause + rand.N(pause)) // not all at once
 		select {
 		case <-next.C:
+		case <-moved:
+			next.Stop()
 		case <-ctx.Done():
 			next.Stop()
 		}
 	}
+}
+
+func (p *Pool) known(names []string) error {
+	for _, name := range names {
+		if _, ok := p.counts[name]; !ok {
+			return agency.Errorf(agency.KindInvalid, "resource %s: no such one is configured", name).WithMend("set resources.%s in your own configuration: agency config show resources", name)
+		}
+	}
+	return nil
 }
 
 // try takes all of them, or gives back what it got and says what it could not have. All
@@ -118,10 +175,7 @@ func (p *Pool) try(names []string) (h *Held, busy *Busy, err error) {
 		}
 	}()
 	for _, name := range names {
-		n, ok := p.counts[name]
-		if !ok {
-			return h, nil, agency.Errorf(agency.KindInvalid, "resource %s: no such one is configured", name).WithMend("set resources.%s in your own configuration: agency config show resources", name)
-		}
+		n := p.counts[name]
 		f, err := p.one(name, n)
 		if err != nil {
 			return h, nil, err

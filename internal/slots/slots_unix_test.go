@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	if _, err := New(dir, map[string]int{"build": 1}).Take(context.Background(), []string{"build"}, quiet); err != nil {
+	if _, err := New(dir, map[string]int{"build": 1}).Take(context.Background(), []string{"build"}, quiet()); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 }
 
-func quiet(Busy) error { return nil }
+func quiet() Wait { return Wait{Busy: func(Busy) error { return nil }} }
 
 func pool(t *testing.T, counts map[string]int) *Pool {
 	t.Helper()
@@ -45,7 +46,7 @@ func pool(t *testing.T, counts map[string]int) *Pool {
 
 func mustTake(t *testing.T, p *Pool, names ...string) *Held {
 	t.Helper()
-	h, err := p.Take(t.Context(), names, quiet)
+	h, err := p.Take(t.Context(), names, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,13 +146,13 @@ func TestWaiting(t *testing.T) {
 		time.AfterFunc(time.Minute, first.Release)
 		var told []time.Duration
 		began := time.Now()
-		second, err := p.Take(t.Context(), []string{"gpu"}, func(b Busy) error {
+		second, err := p.Take(t.Context(), []string{"gpu"}, Wait{Busy: func(b Busy) error {
 			if b != (Busy{"gpu", 1}) {
 				t.Error(b)
 			}
 			told = append(told, time.Since(began))
 			return nil
-		})
+		}})
 		if err != nil || second.Waited < time.Minute || second.Waited > time.Minute+2*leastPause {
 			t.Fatal(second, err)
 		}
@@ -162,11 +163,11 @@ func TestWaiting(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("the run is cancelled")
 		time.AfterFunc(10*time.Second, func() { cancel(gone) })
-		if _, err := p.Take(ctx, []string{"gpu"}, quiet); !errors.Is(err, gone) {
+		if _, err := p.Take(ctx, []string{"gpu"}, quiet()); !errors.Is(err, gone) {
 			t.Error("cancelled:", err)
 		}
 		untold := errors.New("the store is full")
-		if _, err := p.Take(t.Context(), []string{"gpu"}, func(Busy) error { return untold }); !errors.Is(err, untold) {
+		if _, err := p.Take(t.Context(), []string{"gpu"}, Wait{Busy: func(Busy) error { return untold }}); !errors.Is(err, untold) {
 			t.Error("untold:", err)
 		}
 		second.Release()
@@ -176,9 +177,129 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
+// Those who wait come first come first served, also where an earlier one needs more.
+func TestInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, map[string]int{"gpu": 1, "build": 1})
+		held := mustTake(t, p, "gpu")
+		var all sync.WaitGroup
+		needs := [][]string{{"gpu", "build"}, {"build"}, {"gpu"}} // build is free, but for who came before
+		var mu sync.Mutex
+		order := map[string][]int{} // by what is needed, who had it
+		for i := range 10 {
+			all.Go(func() {
+				h, err := p.Counted(p.counts).Take(t.Context(), needs[i%3], quiet())
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				for _, name := range needs[i%3] {
+					order[name] = append(order[name], i)
+				}
+				mu.Unlock()
+				time.Sleep(time.Second) // of the bubble: a command that runs
+				h.Release()
+			})
+			time.Sleep(10 * time.Second) // of the bubble: the next one comes
+		}
+		held.Release()
+		all.Wait()
+		if len(order["gpu"]) != 7 || !slices.IsSorted(order["gpu"]) || !slices.IsSorted(order["build"]) {
+			t.Error("in the order", order)
+		}
+	})
+}
+
+// Whoever rests lets those go before it who came later, and what it rested is no waiting.
+func TestRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, map[string]int{"gpu": 1})
+		held := mustTake(t, p, "gpu")
+		var told atomic.Int32
+		var rested atomic.Bool
+		var all sync.WaitGroup
+		all.Go(func() {
+			h, err := p.Take(t.Context(), []string{"gpu"}, Wait{
+				Busy: func(Busy) error { told.Add(1); return nil },
+				Rest: func(_ context.Context, leave func()) (bool, error) {
+					if rested.Load() || told.Load() == 0 {
+						return false, nil
+					}
+					leave()
+					time.Sleep(2 * time.Minute) // of the bubble: the pause
+					rested.Store(true)
+					return true, nil
+				},
+			})
+			if err != nil || h.Waited > 5*time.Minute || told.Load() != 2 {
+				t.Error(h, err, "told", told.Load())
+			}
+			h.Release()
+		})
+		time.Sleep(10 * time.Second) // of the bubble: it rests by now
+		all.Go(func() {
+			h := mustTake(t, p, "gpu")
+			if rested.Load() {
+				t.Error("it waited for who rests")
+			}
+			time.Sleep(5 * time.Minute) // of the bubble: until after the pause
+			h.Release()
+		})
+		time.Sleep(time.Second)
+		held.Release()
+		all.Wait()
+
+		gone := errors.New("the run is cancelled")
+		held = mustTake(t, p, "gpu")
+		if _, err := p.Take(t.Context(), []string{"gpu"}, Wait{Rest: func(context.Context, func()) (bool, error) { return true, gone }}); !errors.Is(err, gone) {
+			t.Error(err)
+		}
+		held.Release()
+		mustTake(t, p, "gpu").Release() // who gave up is in no line
+	})
+}
+
+// A clock stands still while all that it counts wait.
+func TestClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, map[string]int{"gpu": 1})
+		held := mustTake(t, p, "gpu")
+		began, stood := time.Now(), time.Duration(0)
+		r := &Rests{Rest: func() func() {
+			at := time.Now()
+			return func() { stood += time.Since(at) }
+		}}
+		ctx := WithClock(t.Context(), r)
+		var all sync.WaitGroup
+		all.Go(func() {
+			defer r.Begin()()
+			h, err := p.Take(ctx, []string{"gpu"}, quiet())
+			if err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second) // of the bubble: a command that runs
+			h.Release()
+		})
+		all.Go(func() {
+			defer r.Begin()()
+			time.Sleep(time.Minute) // of the bubble: a command beside it
+		})
+		time.AfterFunc(3*time.Minute, held.Release)
+		all.Wait()
+		if worked := time.Since(began) - stood; worked < 61*time.Second || worked > 62*time.Second {
+			t.Error("at work for", worked)
+		}
+		stood = 0
+		mustTake(t, p, "gpu").Release()
+		if stood != 0 {
+			t.Error("what is free stops no clock")
+		}
+	})
+}
+
 func TestUnknown(t *testing.T) {
 	p := pool(t, map[string]int{"build": 1})
-	if _, err := p.Take(t.Context(), []string{"build", "gpu"}, quiet); err == nil || !strings.Contains(err.Error(), "resource gpu") {
+	if _, err := p.Take(t.Context(), []string{"build", "gpu"}, quiet()); err == nil || !strings.Contains(err.Error(), "resource gpu") {
 		t.Error(err)
 	}
 	if n, err := p.InUse("build"); n != 0 || err != nil {
@@ -236,7 +357,7 @@ func TestForeign(t *testing.T) {
 			if err := put(p.dir, filepath.Join(p.dir, slotName("gpu", 0)), elsewhere); err != nil {
 				t.Fatal(err)
 			}
-			h, err := p.Take(t.Context(), []string{"gpu"}, quiet)
+			h, err := p.Take(t.Context(), []string{"gpu"}, quiet())
 			if err == nil || !strings.Contains(err.Error(), p.dir) {
 				t.Fatal(h, err)
 			}

@@ -39,7 +39,7 @@ type Draft struct {
 	reviewed bool // a critic reads what its contracts change
 	many     bool // of several contracts
 	raise    int  // the plan's multiplier of attempts; 0 is 1
-	tiers    *session.TierFacts
+	tiers    *agency.TierFacts
 }
 
 // New begins a draft; reviewed tells that a critic reads what its contracts change.

@@ -7,7 +7,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/effects"
 	"agency/internal/schedule"
-	"agency/internal/session"
 	"agency/internal/text"
 )
 
@@ -46,9 +45,19 @@ func teamBody(in Input, budget int, plan []agency.Contract, cost *effects.Foreca
 }
 
 // tiersBody is a plan of workstreams as the person at the plan gate reads it.
-func tiersBody(f session.TierFacts, budget int, plan []agency.Contract) string {
+func tiersBody(f agency.TierFacts, budget int, plan []agency.Contract) string {
+	return TiersText(f, plan) +
+		fmt.Sprintf("\nAt most %s of each task. What it costs is known when its tasks are; the run's budget holds until then.\n", agency.Things(budget, "attempt", "attempts")) +
+		"\nApprove to begin; reject with a reason to have it planned again.\n"
+}
+
+// TiersText is a plan of workstreams for people.
+func TiersText(f agency.TierFacts, plan []agency.Contract) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, complexity %s.\n", agency.Things(len(plan), "workstream", "workstreams"), f.Complexity)
+	if len(f.Sequence) > 1 {
+		fmt.Fprintf(&b, "Groups, one after the other: %s.\n", strings.Join(f.Sequence, ", "))
+	}
 	if f.SelfCritique != "" {
 		fmt.Fprintf(&b, "\nWhat its author found when looking for its faults: %s\n", f.SelfCritique)
 	}
@@ -69,8 +78,6 @@ func tiersBody(f session.TierFacts, budget int, plan []agency.Contract) string {
 			fmt.Fprintf(&b, "- %s: %s%s\n", cr.ID, cr.Text, checkText(cr.Check))
 		}
 	}
-	fmt.Fprintf(&b, "\nAt most %s of each task. What it costs is known when its tasks are; the run's budget holds until then.\n", agency.Things(budget, "attempt", "attempts"))
-	b.WriteString("\nApprove to begin; reject with a reason to have it planned again.\n")
 	return b.String()
 }
 

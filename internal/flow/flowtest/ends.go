@@ -113,6 +113,56 @@ func testQuiet(t *testing.T, newRig newRig) {
 	}
 }
 
+// A run whose activity rests is quiet until it works again; one that is stopped meanwhile
+// stays so.
+func testRestingIsQuiet(t *testing.T, newRig newRig) {
+	for _, stopped := range []bool{false, true} {
+		r := newRig(t)
+		goOn, quiet := make(chan struct{}), make(chan bool, 10)
+		rest := flow.Activity[flow.None, flow.None]{Name: "rest"}
+		flow.Bind(r.reg, rest, func(ctx context.Context, _ agency.StepKey, _ flow.None) (flow.None, error) {
+			work := flow.Rest(ctx)
+			select {
+			case <-goOn:
+				work()
+			case <-ctx.Done():
+			}
+			return flow.None{}, ctx.Err()
+		})
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- r.e.Run(ctx, testRun, func(c flow.Ctx) error {
+				_, err := flow.Call(c, rest, "rest", flow.None{})
+				return err
+			}, flow.Hooks{Quiet: func(q bool) { quiet <- q }})
+		}()
+		if q := <-quiet; !q {
+			t.Fatal("an activity that rests is not quiet")
+		}
+		if stopped {
+			stop()
+		} else {
+			close(goOn)
+		}
+		err := <-ended
+		stop()
+		close(quiet)
+		if (err != nil) != stopped {
+			t.Fatal(err)
+		}
+		told := 0
+		for q := range quiet {
+			if told++; stopped || q {
+				t.Fatalf("told %t after it was quiet; stopped: %t", q, stopped)
+			}
+		}
+		if !stopped && told == 0 {
+			t.Fatal("it works again, and nobody was told")
+		}
+	}
+}
+
 // A host that leaves while a run waits must still see it waiting.
 func testStoppedWhileQuiet(t *testing.T, newRig newRig) {
 	r := newRig(t)

@@ -90,6 +90,7 @@ func Run(t *testing.T, machine func(*testing.T) Machine) {
 		{"DeleteRun", testDeleteRun},
 		{"Quiet", testQuiet},
 		{"StoppedWhileQuiet", testStoppedWhileQuiet},
+		{"RestingIsQuiet", testRestingIsQuiet},
 		{"EndingIsToldBeforeTheWait", testEndingIsToldBeforeTheWait},
 	} {
 		t.Run(one.name, func(t *testing.T) { one.test(t, rigs) })

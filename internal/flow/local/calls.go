@@ -120,7 +120,7 @@ func (c *calls) carryOut(h *handle) {
 	ctx, stop := context.WithCancel(c.ctx)
 	h.call.stop = stop
 	key, name, input := c.stepKey(h), h.name, h.call.input
-	ctx = flow.WithScope(ctx, flow.Scope{Run: c.run, Key: key, Fence: c.e.o.Fence})
+	ctx = flow.WithScope(ctx, flow.Scope{Run: c.run, Key: key, Fence: c.e.o.Fence, Rest: func() func() { return c.inbox.rest(h) }})
 	c.joined.Go(func() {
 		defer stop()
 		ev := event{h: h, err: flow.ErrPanic} // stays when the activity ends its goroutine

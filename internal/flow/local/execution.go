@@ -280,14 +280,16 @@ func (x *execution) wait(ctx context.Context) (event, bool) {
 			return event{}, false
 		}
 		if ok {
-			x.setQuiet(false)
+			if !ev.stopped || ctx.Err() == nil { // what rested and is stopped did not work again
+				x.setQuiet(false)
+			}
 			return ev, true
 		}
 		if x.stuck() {
 			x.halt(x.journal.fault("", "every branch waits for another: nothing can come"))
 			return event{}, false
 		}
-		x.setQuiet(x.calls.inflight == 0)
+		x.setQuiet(x.calls.inflight == x.inbox.resting())
 		timer, stop := x.timers.alarm()
 		select {
 		case <-x.inbox.notify:
@@ -317,6 +319,7 @@ func (x *execution) apply(ev event) {
 		r = Record{Kind: KindFired, Key: ev.h.key}
 	default:
 		x.calls.inflight--
+		x.inbox.ended(ev.h)
 		var reason error
 		if r, reason = x.calls.result(ev); reason != nil {
 			x.halt(reason)

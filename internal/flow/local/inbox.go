@@ -17,11 +17,43 @@ type event struct {
 type inbox struct {
 	mu     sync.Mutex
 	events []event
-	woken  bool // signals may have come
+	woken  bool            // signals may have come
+	rests  map[*handle]int // how often each activity rests now
 	notify chan struct{}
 }
 
-func newInbox() *inbox { return &inbox{notify: make(chan struct{}, 1), woken: true} }
+func newInbox() *inbox {
+	return &inbox{notify: make(chan struct{}, 1), woken: true, rests: map[*handle]int{}}
+}
+
+// rest notes that an activity rests.
+func (in *inbox) rest(h *handle) (work func()) {
+	add := func(n int) {
+		in.mu.Lock()
+		in.rests[h] += n
+		if in.rests[h] == 0 {
+			delete(in.rests, h)
+		}
+		in.mu.Unlock()
+		in.ring()
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// resting is how many activities rest.
+func (in *inbox) resting() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.rests)
+}
+
+// ended forgets that an activity rested.
+func (in *inbox) ended(h *handle) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.rests, h)
+}
 
 func (in *inbox) put(evs ...event) {
 	in.mu.Lock()

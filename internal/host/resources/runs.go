@@ -29,6 +29,7 @@ import (
 	"agency/internal/registry"
 	"agency/internal/sandbox"
 	"agency/internal/sandbox/proxy"
+	"agency/internal/slots"
 	"agency/internal/store"
 	"agency/internal/workspace"
 )
@@ -51,6 +52,7 @@ type Runs struct {
 	o      Options
 	spaces *workspace.Manager
 	census *sandbox.Census // of the sandboxes of all runs
+	slots  *slots.Pool     // of what is scarce, in one line for all runs
 
 	mu   sync.Mutex
 	open map[agency.RunID]*resources
@@ -61,7 +63,7 @@ func New(o Options) *Runs {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Runs{o: o, census: sandbox.NewCensus(), open: map[agency.RunID]*resources{}}
+	r := &Runs{o: o, census: sandbox.NewCensus(), slots: slots.New(o.Slots, nil), open: map[agency.RunID]*resources{}}
 	r.spaces = workspace.New(workspace.Options{Git: o.Git, DB: o.DB, ObjectsAt: objectsAt(), Still: r.census.Still})
 	return r
 }

@@ -37,7 +37,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		}
 		doc.Reviews, doc.Verdicts = orEmpty(slices.Clip(known.Reviews)), orEmpty(slices.Clip(known.Verdicts))
 		doc.Contracts, doc.Receipts = contracts(known), receipts(known.Receipts)
-		if doc.Sessions, err = sessions(q, known); err != nil {
+		if doc.Sessions, doc.Planned, err = sessions(q, known); err != nil {
 			return err
 		}
 		if doc.Agents, err = agents(q, known); err != nil {
@@ -52,6 +52,11 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Names, err = reservation.List(q, id); err != nil {
 			return err
 		}
+		freed, err := reservation.Freed(q, id)
+		if err != nil {
+			return err
+		}
+		doc.Names = append(doc.Names, freed...)
 		if doc.Artifacts, err = artifact.List(q, id, agency.ArtifactKinds()...); err != nil {
 			return err
 		}
@@ -156,11 +161,11 @@ func receipts(rs []agency.Receipt) []api.ReceiptDoc {
 
 // sessions are those of a run. One that was at work, or waited, when its run ended was
 // stopped by that; nothing of it says so.
-func sessions(q store.Querier, known report.Records) ([]api.SessionDoc, error) {
+func sessions(q store.Querier, known report.Records) ([]api.SessionDoc, []api.PlannedDoc, error) {
 	run := known.Run
 	infos, err := record.Sessions(q, run.ID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	spent := budget.By(known.Lines, func(l budget.Line) string { return l.Node })
 	docs := make([]api.SessionDoc, 0, len(infos))
@@ -174,7 +179,19 @@ func sessions(q store.Querier, known report.Records) ([]api.SessionDoc, error) {
 			Tokens: own.Tokens, CostUSD: own.Money.Float(), Unpriced: own.Unpriced, Outcome: i.Outcome, Reason: i.Reason, Health: health(i.Outcome),
 		})
 	}
-	return docs, err
+	return docs, planned(infos), err
+}
+
+// planned are the plans with which sessions ended, the last of each contract.
+func planned(infos []record.Info) (docs []api.PlannedDoc) {
+	for _, i := range infos {
+		if len(i.Plan) == 0 {
+			continue
+		}
+		docs = slices.DeleteFunc(docs, func(d api.PlannedDoc) bool { return d.Contract == i.Contract })
+		docs = append(docs, api.PlannedDoc{Contract: i.Contract, Role: i.Role, RetryBudgetMultiplier: max(1, i.Multiplier), Contracts: i.Plan, Tiers: i.Tiers})
+	}
+	return docs
 }
 
 // health is how a session is by its outcome alone.

@@ -105,6 +105,9 @@ func (k *known) events(q *store.Snapshot, id agency.RunID) (changed map[agency.C
 			return nil, err
 		}
 		k.told = &told{trail: overseer.NewTrail(kept.Config.Overseer), scarce: waits{}, landings: []api.LandingDoc{}}
+		if g := kept.Plan; g != nil { // no session ended with it
+			k.told.given = []api.PlannedDoc{{Contract: agency.PlanContract, RetryBudgetMultiplier: max(1, g.RetryBudgetMultiplier), Contracts: g.Contracts}}
+		}
 	}
 	changed = map[agency.ContractID]bool{}
 	for more := true; more; {
@@ -147,8 +150,9 @@ func (k *known) contracts(q *store.Snapshot, id agency.RunID, changed map[agency
 	return err
 }
 
-// told is what the events of a run tell.
+// told is what the events of a run tell, and the plan that it was given by a person.
 type told struct {
+	given       []api.PlannedDoc
 	trail       *overseer.Trail
 	progress    agency.Progress
 	scarce      waits
@@ -193,6 +197,7 @@ func (t *told) add(ev agency.Event) agency.Detail {
 // show adds to a document what the events tell.
 func (t *told) show(doc *api.InspectDoc) {
 	doc.Landings, doc.Plans = slices.Clone(t.landings), slices.Clone(t.plans) // which are written to
+	doc.Planned = append(slices.Clip(t.given), doc.Planned...)
 	doc.Routing, doc.Joints = slices.Clip(t.routing), slices.Clip(t.joints)
 	doc.Acceptances, doc.Amendments = slices.Clip(t.acceptances), slices.Clip(t.amendments)
 	doc.Interventions = orEmpty(slices.Clone(t.trail.Interventions()))

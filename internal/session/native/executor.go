@@ -36,18 +36,19 @@ type done struct {
 	// beside this session.
 	edited []string
 	gone   agency.FilesGone
+	beside *beside
 }
 
 // act carries out the answer of the open turn.
 func (c executor) act(ctx context.Context) (*done, error) {
 	bounded, work := c.atWork(ctx)
 	defer work.end()
-	d := &done{st: c.st}
+	d := &done{st: c.st, beside: newBeside(bounded, work)}
 	d.Effects = session.Effects{
 		Member: c.Member, Mail: c.Mail, Tools: c.tools, Rules: c.Setup.Rules, N: c.turn.N, Calls: c.plan(c.turn.call.Calls()),
 		Criteria: c.criteria, Notes: &d.st.Notes, Noted: c.st.Drafts, Tree: c.st.Tree,
 	}
-	err := c.work(bounded, d)
+	err := c.work(d.beside.in(bounded), d)
 	if err == nil {
 		err = c.r.o.between("acted")
 	}
@@ -177,6 +178,7 @@ func (c executor) run(ctx context.Context, d *done, k *session.Call) error {
 	if err := c.r.o.between("call"); err != nil {
 		return err
 	}
+	defer d.beside.begin()()
 	return d.Run(ctx, k)
 }
 

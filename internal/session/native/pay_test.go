@@ -9,9 +9,11 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/budget"
+	"agency/internal/flow"
 	"agency/internal/llm"
 	"agency/internal/llm/failover"
 	"agency/internal/session"
+	"agency/internal/slots"
 	"agency/internal/store"
 )
 
@@ -191,6 +193,45 @@ func TestAStintRests(t *testing.T) {
 		}
 		if took := work.end(); took != 61*time.Second {
 			t.Errorf("worked for %v", took)
+		}
+	})
+}
+
+// What a turn's calls wait for what is scarce on the machine is no time at work, and the
+// engine hears of a rest only when all of them rest.
+func TestWaitingForResourcesIsNoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := (&stage{}).alone(spec())
+		c.Setup.Limits.Seconds = 60
+		rested := 0
+		outer := flow.WithScope(t.Context(), flow.Scope{Rest: func() func() { rested++; return func() { rested-- } }})
+		ctx, work := c.atWork(outer)
+		calls := newBeside(ctx, work)
+		ctx = calls.in(ctx)
+		pool := slots.New(slots.Folder(t.TempDir()), map[string]int{"gpu": 1})
+		held, err := pool.Take(ctx, []string{"gpu"}, slots.Wait{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(2*time.Minute, held.Release)
+		end, other := calls.begin(), calls.begin()
+		back := flow.Rest(ctx)
+		if rested != 0 {
+			t.Error("one call rests, and the other one works")
+		}
+		if other(); rested != 1 {
+			t.Error("all rest, and nobody was told")
+		}
+		if back(); rested != 0 {
+			t.Error("it works again")
+		}
+		if held, err = pool.Take(ctx, []string{"gpu"}, slots.Wait{Busy: func(slots.Busy) error { return nil }}); err != nil {
+			t.Fatal(err)
+		}
+		held.Release()
+		end()
+		if took := work.end(); ctx.Err() != nil && context.Cause(ctx) == errTime || took > time.Second {
+			t.Errorf("at work for %v: %v", took, context.Cause(ctx))
 		}
 	})
 }

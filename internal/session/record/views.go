@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/llm"
+	"agency/internal/session"
 	"agency/internal/store"
 )
 
@@ -24,6 +25,11 @@ type Info struct {
 	Outcome  string            `json:"outcome"` // of its last part; running where none has ended, or a later one goes on
 	Reason   string            `json:"reason,omitempty"`
 	Started  time.Time         `json:"started_at"`
+	// Plan is the one without faults that the session ended with; Tiers and Multiplier are
+	// what it says beside its contracts.
+	Plan       []agency.Contract `json:"-"`
+	Tiers      *agency.TierFacts `json:"-"`
+	Multiplier int               `json:"-"`
 }
 
 // Sessions are those of a run, oldest first. What each cost the budget says.
@@ -41,13 +47,22 @@ func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
 		if err := rows.Scan(&i.ID, &i.Contract, &i.Attempt, &i.Role, &i.Agent, &i.Tier, &i.Model, &at, &i.Turns, &i.Epochs, &doc); err != nil {
 			return nil, err
 		}
-		var o struct{ Kind, Reason string }
+		var o struct {
+			Kind, Reason string
+			Plan         []agency.Contract
+			Faults       []agency.PlanFault
+			Tiers        *agency.TierFacts
+			Multiplier   int `json:"retry_budget_multiplier"`
+		}
 		if err := json.Unmarshal([]byte(doc), &o); err != nil {
 			return nil, fmt.Errorf("session %s: %w", i.ID, err)
 		}
 		i.Started, i.Outcome, i.Reason = store.Time(at), o.Kind, o.Reason
 		if i.Outcome == "" {
 			i.Outcome = "running"
+		}
+		if i.Outcome == string(session.Planned) && len(o.Faults) == 0 {
+			i.Plan, i.Tiers, i.Multiplier = o.Plan, o.Tiers, o.Multiplier
 		}
 		out = append(out, i)
 	}

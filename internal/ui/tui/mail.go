@@ -70,6 +70,9 @@ func Names(st Style, all []agency.Reservation) string {
 		if r.Landed {
 			state = "landed"
 		}
+		if r.FreedBy != "" {
+			state = "freed by " + Line(r.FreedBy)
+		}
 		t.add(Line(strings.TrimSpace(r.Sort+" "+r.Name)), Line(string(r.Contract)), state, Line(r.Why), Line(string(r.By)), r.Since.Format(time.TimeOnly))
 	}
 	t.spare(st, "TIME", "BY")
