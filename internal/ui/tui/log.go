@@ -63,13 +63,14 @@ func NewLog(out io.Writer, o LogOptions) *Log {
 func (l *Log) Event(ev agency.Event) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	better := l.add(ev)
+	d, _ := agency.DecodeDetail(ev) // none of a newer version
+	better := l.add(ev, d)
 	if better != "" {
 		told := agency.NewEvent(ev.RunID, agency.SeverityInfo, better, agency.Log{})
 		told.Time, told.Role, told.ContractID = ev.Time, ev.Role, ev.ContractID
 		defer func() { err = errors.Join(err, l.write(l.line(told)+"\n")) }()
 	}
-	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.width() > 0 && routine(ev)) {
+	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.width() > 0 && routine(ev, d)) {
 		return l.redraw()
 	}
 	l.runWidth = max(l.runWidth, len(ev.RunID)+2)
@@ -88,12 +89,13 @@ func (l *Log) Print(text string) error {
 func (l *Log) Seen(ev agency.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.add(ev)
+	d, _ := agency.DecodeDetail(ev) // as above
+	l.add(ev, d)
 }
 
 // add takes an event in, and gives what it shows of an agent that gets on again.
-func (l *Log) add(ev agency.Event) string {
-	l.progress.Add(ev)
+func (l *Log) add(ev agency.Event, d agency.Detail) string {
+	l.progress.Take(ev, d)
 	if l.o.Health == nil {
 		return ""
 	}
@@ -282,9 +284,8 @@ func telling(ev agency.Event) bool {
 
 // routine events say on a terminal what its progress line says as well, or what
 // the next event says better. The log of a program has all of them.
-func routine(ev agency.Event) bool {
-	d, err := agency.DecodeDetail(ev)
-	if err != nil || ev.Severity.AtLeast(agency.SeverityWarning) {
+func routine(ev agency.Event, d agency.Detail) bool {
+	if ev.Severity.AtLeast(agency.SeverityWarning) {
 		return false
 	}
 	switch d := d.(type) {

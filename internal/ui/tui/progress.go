@@ -30,8 +30,14 @@ type Progress struct {
 
 // Add takes one event in. Events of a newer version change nothing.
 func (p *Progress) Add(ev agency.Event) {
-	d, err := agency.DecodeDetail(ev)
-	if err != nil {
+	if d, err := agency.DecodeDetail(ev); err == nil {
+		p.Take(ev, d)
+	}
+}
+
+// Take is Add of an event whose details are decoded; none: it is of a newer version.
+func (p *Progress) Take(ev agency.Event, d agency.Detail) {
+	if d == nil {
 		return
 	}
 	p.work.Add(ev, d)

@@ -95,6 +95,7 @@ type screen struct {
 	st            tui.Style
 	width, height int
 	lines         []string
+	fits          *fits // nil: nothing is remembered
 }
 
 func (s *screen) left() int { return s.height - len(s.lines) }
@@ -102,9 +103,21 @@ func (s *screen) left() int { return s.height - len(s.lines) }
 func (s *screen) add(lines ...string) {
 	for _, l := range lines {
 		if s.left() > 0 {
-			s.lines = append(s.lines, cut(l, s.width))
+			s.lines = append(s.lines, s.fits.of(fit{line: l, st: s.st, width: s.width}))
 		}
 	}
+}
+
+// fit adds a line of parts that are fitted already.
+func (s *screen) fit(line string) {
+	if s.left() > 0 {
+		s.lines = append(s.lines, line)
+	}
+}
+
+// filled is a line in exactly so many columns.
+func (s *screen) filled(line string, width int) string {
+	return s.fits.of(fit{line: line, st: s.st, width: width, filled: true})
 }
 
 // pad adds empty lines until so many rows are left.

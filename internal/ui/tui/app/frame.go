@@ -27,8 +27,8 @@ func (m Model) View() tea.View {
 
 // draw makes the frame of what is known.
 func (m *Model) draw() {
-	text, cursor := frame(m)
-	m.drawn, m.cursor = tui.Safe(m.o.Style, text), cursor
+	m.fits.turn()
+	m.drawn, m.cursor = frame(m)
 }
 
 // frame is the text of the terminal: never more rows and columns than there are.
@@ -37,7 +37,7 @@ func frame(m *Model) (string, *tea.Cursor) {
 		return cut(fmt.Sprintf("want %dx%d", leastWidth, leastHeight), m.width) + "\n" +
 			cut(fmt.Sprintf("is %dx%d; q leaves", m.width, m.height), m.width), nil
 	}
-	s := &screen{st: m.o.Style, width: m.width, height: m.height}
+	s := &screen{st: m.o.Style, width: m.width, height: m.height, fits: m.fits}
 	switch m.view {
 	case viewList:
 		drawTitle(m, s, "")
@@ -114,13 +114,8 @@ func sumsLine(m *Model, st tui.Style) string {
 	if d.ContractsTotal > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d contracts", d.ContractsDone, d.ContractsTotal))
 	}
-	proved, all := 0, 0
-	for i, c := range d.Contracts {
-		all += len(c.Criteria)
-		proved += r.tree.of[i].proved
-	}
-	if all > 0 {
-		parts = append(parts, fmt.Sprintf("%d/%d proved", proved, all))
+	if t := r.tree.sums; t.criteria > 0 {
+		parts = append(parts, fmt.Sprintf("%d/%d proved", t.proved, t.criteria))
 	}
 	if r.progress.Tests != "" {
 		parts = append(parts, r.progress.Tests)
@@ -130,7 +125,7 @@ func sumsLine(m *Model, st tui.Style) string {
 		parts = append(parts, "likely "+agency.USD(f.Mid.USD).String())
 	}
 	parts = append(parts, tui.Elapsed(r.elapsed(m.now)))
-	if n := r.atWork(); n > 0 {
+	if n := r.tree.sums.atWork; n > 0 {
 		parts = append(parts, agency.Things(n, "agent", "agents"))
 	}
 	return strings.Join(parts, " · ")
@@ -141,15 +136,6 @@ func (r *runView) elapsed(now time.Time) time.Duration {
 		now = r.doc.FinishedAt
 	}
 	return max(0, now.Sub(r.doc.CreatedAt))
-}
-
-func (r *runView) atWork() (n int) {
-	for _, s := range r.doc.Sessions {
-		if atWork(s) {
-			n++
-		}
-	}
-	return n
 }
 
 // alarmLine is what a person must know first: a gate that waits, or how the run ended.
@@ -211,22 +197,22 @@ func drawRun(m *Model, s *screen) {
 	}
 	if !side {
 		s.rule(title)
-		s.add(r.tree.lines(st, r.doc, r.saying, m.now, s.width, above, !r.logged)...)
+		s.add(r.treeLines(st, m.now, s.width, above)...)
 		s.rule(logTitle)
 		s.add(r.log.lines(st, s.width, min(below, s.left()-foot))...)
 		return
 	}
 	half := s.width * 11 / 20
-	left := &screen{st: st, width: half, height: above + 1}
+	left := &screen{st: st, width: half, height: above + 1, fits: m.fits}
 	left.rule(title)
-	left.add(r.tree.lines(st, r.doc, r.saying, m.now, half, above, !r.logged)...)
+	left.add(r.treeLines(st, m.now, half, above)...)
 	left.pad(0)
-	right := &screen{st: st, width: s.width - half - 3, height: below + 1}
+	right := &screen{st: st, width: s.width - half - 3, height: below + 1, fits: m.fits}
 	right.rule(logTitle)
 	right.add(r.log.lines(st, right.width, below)...)
 	right.pad(0)
 	for i := range left.lines {
-		s.add(fill(left.lines[i], half) + st.Paint(tui.Dim, " │ ") + right.lines[i])
+		s.fit(left.filled(left.lines[i], half) + st.Paint(tui.Dim, " │ ") + right.lines[i])
 	}
 }
 

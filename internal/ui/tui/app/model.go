@@ -38,6 +38,7 @@ type Model struct {
 	note          note
 	help          pager
 
+	fits   *fits
 	drawn  string
 	cursor *tea.Cursor
 }
@@ -67,11 +68,11 @@ type link struct {
 	held   bool          // nothing is asked while another host may take over from this one
 }
 
-// The times between questions. A question that takes long is asked less often: looking
-// is to cost a twentieth of a core at most.
+// The times between questions. A question that takes long is asked less often: what asks
+// and what answers are to take a fortieth of a core at most.
 const (
 	leastPace  = time.Second
-	paceFactor = 20
+	paceFactor = 40
 	retryAfter = 2 * time.Second
 	costsAfter = 5 * time.Second
 )
@@ -104,7 +105,7 @@ func New(o Options, w *work) Model {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	m := Model{o: o, work: w, now: o.Now()}
+	m := Model{o: o, work: w, now: o.Now(), fits: &fits{}}
 	if o.Run != "" {
 		m.enter(o.Run)
 	}
@@ -259,6 +260,7 @@ func (m *Model) opened(f *feed) tea.Cmd {
 		return nil
 	}
 	m.link.open, m.run.saying = f, tui.Saying{}
+	m.run.said++
 	return tea.Batch(m.work.next(f), m.work.said(f))
 }
 
@@ -267,7 +269,7 @@ func (m *Model) said(msg saidMsg) tea.Cmd {
 	if msg.feed.id != m.link.feed {
 		return nil
 	}
-	m.run.saying.Add(msg.said...)
+	m.run.heard(msg.said...)
 	m.run.transcript.say(m.o.Style, m.run.saying)
 	return m.work.said(msg.feed)
 }
@@ -280,8 +282,9 @@ func (m *Model) events(msg eventsMsg) tea.Cmd {
 	m.now = msg.now
 	for _, ev := range msg.events {
 		m.link.heard = true
-		if m.run.add(ev) {
-			m.hear(ev)
+		d, _ := agency.DecodeDetail(ev) // none of a newer version
+		if m.run.add(ev, d) {
+			m.hear(ev, d)
 		}
 	}
 	if !msg.ended {
@@ -333,12 +336,8 @@ func (m *Model) knows(msg runMsg) tea.Cmd {
 }
 
 // hear does what an event alone asks for.
-func (m *Model) hear(ev agency.Event) {
+func (m *Model) hear(ev agency.Event, d agency.Detail) {
 	m.run.transcript.hear(ev)
-	d, err := agency.DecodeDetail(ev)
-	if err != nil {
-		return
-	}
 	switch d := d.(type) {
 	case *agency.GateApproved:
 		m.decided(d.Gate, d.Kind, agency.Approve, d.By)

@@ -24,6 +24,7 @@ type runView struct {
 	logged     bool // the log has the keys, not the tree
 	progress   tui.Progress
 	saying     tui.Saying
+	said       int           // how often saying changed
 	gate       agency.GateID // that is shown
 	page       pager         // its text
 	diff       diff
@@ -86,13 +87,31 @@ func (r *runView) set(doc api.InspectDoc, gates []agency.Gate) {
 	r.tree.build(doc)
 }
 
-// add takes an event in, and tells whether it is a new one.
-func (r *runView) add(ev agency.Event) bool {
-	if !r.log.add(ev) {
+// add takes an event in with its details, none where this version does not know them, and
+// tells whether it is a new one.
+func (r *runView) add(ev agency.Event, d agency.Detail) bool {
+	if !r.log.add(ev, d) {
 		return false
 	}
-	r.progress.Add(ev)
+	r.progress.Take(ev, d)
 	return true
+}
+
+// treeLines are what is seen of the tree. Much of what happens changes nothing of it.
+func (r *runView) treeLines(st tui.Style, now time.Time, width, rows int) []string {
+	t := &r.tree
+	t.top = window(t.top, t.at, len(t.rows), rows)
+	of := sight{st: st, built: t.built, said: r.said, second: now.Unix(), width: width, rows: rows, at: t.at, top: t.top, focused: !r.logged}
+	if t.seen != of {
+		t.seen, t.shown = of, t.lines(st, r.doc, r.saying, now, width, rows, !r.logged)
+	}
+	return t.shown
+}
+
+// heard takes in what agents say.
+func (r *runView) heard(said ...api.Delta) {
+	r.said++
+	r.saying.Add(said...)
 }
 
 // state is the newest that is known of where the run stands.
