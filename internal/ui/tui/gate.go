@@ -185,13 +185,21 @@ func grants(g agency.Gate, approve string) []Answer {
 	if g.Grant != nil && g.Grant.Node != "run" {
 		of = g.Grant.Node
 	}
-	double := Answer{approve, "double what is used up, or more, so that it holds ten requests like this one"}
+	double := Answer{approve, "set the limit to " + PlainLimit(g)}
 	if g.Grant == nil || g.Grant.EnoughUSD == 0 {
 		return []Answer{{approve + " --budget USD", "a new limit for " + of}, double}
 	}
 	return []Answer{
 		{approve + " --budget " + agency.USD(g.Grant.EnoughUSD).Typed(), "the smallest new limit for " + of + " that helps; any above it does"}, double,
 	}
+}
+
+// PlainLimit is the limit that an approval of a budget gate sets without a sum.
+func PlainLimit(g agency.Gate) string {
+	if g.Grant == nil || g.Grant.PlainUSD == 0 { // of an older version
+		return "twice what it is, or what ten requests like this one need"
+	}
+	return agency.USD(g.Grant.PlainUSD).String()
 }
 
 // markdown paints headings, bold words and code of one line; the text itself

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,9 +12,6 @@ import (
 	"agency/internal/api"
 	"agency/internal/ui/tui"
 )
-
-// foot is the rows below everything: what was said last, or what is typed, and the keys.
-const foot = 2
 
 // View is the frame that Update drew: where lists and texts stand is known to the keys
 // that move them.
@@ -38,10 +34,11 @@ func frame(m *Model) (string, *tea.Cursor) {
 			cut(fmt.Sprintf("is %dx%d; q leaves", m.width, m.height), m.width), nil
 	}
 	s := &screen{st: m.o.Style, width: m.width, height: m.height, fits: m.fits}
+	f := footOf(m)
 	switch m.view {
 	case viewList:
 		drawTitle(m, s, "")
-		m.list.draw(s, m.now, foot)
+		m.list.draw(s, m.now, len(f.lines))
 	case viewRun:
 		drawRun(m, s)
 	case viewGate:
@@ -54,8 +51,9 @@ func frame(m *Model) (string, *tea.Cursor) {
 		drawTitle(m, s, "help")
 		drawPage(m, s, "", &m.help)
 	}
-	s.pad(foot)
-	cursor := drawFoot(m, s)
+	s.pad(len(f.lines))
+	cursor := f.cursor(len(s.lines))
+	s.add(f.lines...)
 	return s.String(), cursor
 }
 
@@ -161,7 +159,7 @@ func alarmLine(m *Model, st tui.Style, state agency.RunState) string {
 // splitRows is how many rows the contracts and the log have; side says that they stand
 // beside each other.
 func splitRows(m *Model) (above, below int, side bool) {
-	rows := m.height - foot - 2 // both titles of a run
+	rows := m.height - len(footOf(m).lines) - 2 // both titles of a run
 	if m.run.known && alarmLine(m, tui.Style{}, m.run.state()) != "" {
 		rows--
 	}
@@ -199,7 +197,7 @@ func drawRun(m *Model, s *screen) {
 		s.rule(title)
 		s.add(r.treeLines(st, m.now, s.width, above)...)
 		s.rule(logTitle)
-		s.add(r.log.lines(st, s.width, min(below, s.left()-foot))...)
+		s.add(r.log.lines(st, s.width, min(below, s.left()-len(footOf(m).lines)))...)
 		return
 	}
 	half := s.width * 11 / 20
@@ -220,7 +218,7 @@ func drawRun(m *Model, s *screen) {
 func drawPage(m *Model, s *screen, title string, p *pager) {
 	at := len(s.lines)
 	s.add("")
-	p.size(s.left() - foot)
+	p.size(s.left() - len(footOf(m).lines))
 	title = strings.TrimSpace(title + " " + p.where())
 	s.lines = s.lines[:at]
 	s.rule(title)
@@ -240,53 +238,4 @@ func drawTranscript(m *Model, s *screen) {
 	default:
 		drawPage(m, s, title, &t.pager)
 	}
-}
-
-// drawFoot draws the last two lines, and says where the cursor stands.
-func drawFoot(m *Model, s *screen) *tea.Cursor {
-	st := s.st
-	switch {
-	case m.ask.line:
-		line, at := m.ask.input.draw(st, s.width)
-		s.add(line)
-		keys := "enter does it · esc leaves it"
-		if m.note.text != "" && m.note.ink == tui.Yellow {
-			keys = tui.Line(m.note.text)
-		}
-		s.add(st.Paint(tui.Dim, keys))
-		return tea.NewCursor(min(at, s.width-1), len(s.lines)-2)
-	case m.ask.yes != "":
-		s.add(st.Paint(tui.Alarm, cut(tui.Line(m.ask.yes), s.width-8)) + "  " + st.Paint(tui.Bold, "y / n"))
-	default:
-		s.add(st.Paint(cmp.Or(m.note.ink, tui.Plain), tui.Line(m.note.text)))
-	}
-	s.add(st.Paint(tui.Dim, keysLine(m)))
-	return nil
-}
-
-// keysLine are those that count now, the most needed first.
-func keysLine(m *Model) string {
-	switch {
-	case m.ask.active():
-		return "y does it · n or esc leaves it"
-	case m.view == viewHelp:
-		return "esc back · q leave"
-	case m.view == viewList:
-		return "enter open · n new run · ? help · q leave"
-	case m.view == viewTranscript:
-		return "esc back · > follow · s say · ? help · q leave"
-	case m.view == viewGate:
-		keys := "a approve · r reject · ] [ files · esc back"
-		if len(m.run.waits()) > 1 {
-			keys += " · tab next gate"
-		}
-		return keys + " · ? help · q leave"
-	case len(m.run.waits()) > 0:
-		return "g gate · esc list · ? help · q leave · t conversation · tab log · s say · p pause · c cancel"
-	case m.run.state() == agency.StatePaused, m.run.state() == agency.StateInterrupted:
-		return "u resume · esc list · ? help · q leave · t conversation · tab log · c cancel"
-	case m.run.state().Final():
-		return "esc list · ? help · q leave · t conversation · tab log · enter unfold"
-	}
-	return "esc list · ? help · q leave · t conversation · tab log · s say · p pause · c cancel"
 }

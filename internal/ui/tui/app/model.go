@@ -340,9 +340,9 @@ func (m *Model) hear(ev agency.Event, d agency.Detail) {
 	m.run.transcript.hear(ev)
 	switch d := d.(type) {
 	case *agency.GateApproved:
-		m.decided(d.Gate, d.Kind, agency.Approve, d.By)
+		m.decided(d.Gate, d.Kind, agency.Decision{Verb: agency.Approve, By: d.By, Note: d.Note})
 	case *agency.GateRejected:
-		m.decided(d.Gate, d.Kind, agency.Reject, d.By)
+		m.decided(d.Gate, d.Kind, agency.Decision{Verb: agency.Reject, By: d.By, Note: d.Reason})
 	}
 }
 
@@ -352,6 +352,7 @@ func (m *Model) done(msg doneMsg) tea.Cmd {
 	m.link.heard, m.link.held = true, false
 	if msg.act.kind == actAnswer {
 		m.run.answer(msg.act.answer.Gate, msg.err)
+		m.lay()
 	}
 	if msg.err != nil {
 		text := msg.err.Error()
@@ -389,22 +390,22 @@ func (m *Model) lay() {
 func (m *Model) elsewhere() {
 	for _, g := range m.run.gates {
 		if !g.Open() && m.run.asked[g.ID] {
-			m.decided(g.ID, g.Kind, g.Decision.Verb, g.Decision.By)
+			m.decided(g.ID, g.Kind, g.Decision)
 		}
 	}
 }
 
 // decided takes in that a gate is answered: whoever looks at it and did not answer it is
 // told by whom, once.
-func (m *Model) decided(id agency.GateID, kind agency.GateKind, verb agency.Verb, by string) {
+func (m *Model) decided(id agency.GateID, kind agency.GateKind, as agency.Decision) {
 	own, looked := m.run.answers[id] != "", m.run.asked[id]
-	m.run.settle(id)
+	m.run.settle(id, as)
+	m.lay() // with the answer in the place of the keys
 	if m.ask.act.kind == actAnswer && m.ask.active() && m.ask.act.answer.Gate == id {
 		m.ask = ask{}
 	}
 	if own || !looked || id != m.run.gate {
 		return
 	}
-	word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
-	m.say(tui.Yellow, fmt.Sprintf("the %s gate was answered elsewhere: %s by %s", kind, word, by))
+	m.say(tui.Yellow, fmt.Sprintf("the %s gate was answered elsewhere: %s", kind, decisionText(as)))
 }

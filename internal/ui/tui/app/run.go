@@ -36,7 +36,7 @@ type runView struct {
 type decisions struct {
 	asked   map[agency.GateID]bool        // they waited when they were seen
 	answers map[agency.GateID]agency.Verb // that were given here
-	over    map[agency.GateID]bool
+	over    map[agency.GateID]agency.Decision
 }
 
 // diff is the run's change, once it was asked for.
@@ -69,9 +69,9 @@ func (d *decisions) answer(id agency.GateID, err error) {
 	}
 }
 
-// settle takes in that a gate is answered; it is told once.
-func (d *decisions) settle(id agency.GateID) {
-	d.over = with(d.over, id, true)
+// settle takes in how a gate is answered; it is told once.
+func (d *decisions) settle(id agency.GateID, as agency.Decision) {
+	d.over = with(d.over, id, as)
 	d.asked = maps.Clone(d.asked)
 	delete(d.asked, id)
 }
@@ -80,7 +80,7 @@ func (d *decisions) settle(id agency.GateID) {
 func (r *runView) set(doc api.InspectDoc, gates []agency.Gate) {
 	r.known, r.doc, r.gates = true, doc, gates
 	for _, g := range agency.Waiting(gates) {
-		if !r.over[g.ID] && !r.asked[g.ID] {
+		if !r.ended(g.ID) && !r.asked[g.ID] {
 			r.asked = with(r.asked, g.ID, true)
 		}
 	}
@@ -126,11 +126,27 @@ func (r *runView) state() agency.RunState {
 func (r *runView) waits() []agency.Gate {
 	var out []agency.Gate
 	for _, g := range agency.Waiting(r.gates) {
-		if !r.over[g.ID] && !r.state().Final() {
+		if !r.ended(g.ID) && !r.state().Final() {
 			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// ended tells whether a gate is known to be answered, by its event.
+func (d *decisions) ended(id agency.GateID) bool { return d.over[id].Verb != "" }
+
+// decision is how a gate is answered as far as is known; none: it waits.
+func (d *decisions) decision(g agency.Gate) agency.Decision {
+	if g.Open() {
+		return d.over[g.ID]
+	}
+	return g.Decision
+}
+
+// answerable tells whether an answer to a gate would be taken.
+func (r *runView) answerable(g agency.Gate) bool {
+	return r.decision(g).Verb == "" && r.answers[g.ID] == "" && !r.state().Final()
 }
 
 // shownGate is the gate that is looked at, else the first that waits.
