@@ -38,9 +38,14 @@ type Model struct {
 	note          note
 	help          pager
 
-	fits   *fits
+	picture
+}
+
+// picture is the frame as it was drawn last, and what it remembers.
+type picture struct {
 	drawn  string
 	cursor *tea.Cursor
+	fits   *fits
 }
 
 // note is what is said to the person in the line above the keys.
@@ -105,7 +110,7 @@ func New(o Options, w *work) Model {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	m := Model{o: o, work: w, now: o.Now(), fits: &fits{}}
+	m := Model{o: o, work: w, now: o.Now(), picture: picture{fits: &fits{}}}
 	if o.Run != "" {
 		m.enter(o.Run)
 	}

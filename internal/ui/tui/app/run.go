@@ -14,22 +14,27 @@ import (
 
 // runView is one run as it is looked at.
 type runView struct {
-	id         agency.RunID
-	known      bool
-	doc        api.InspectDoc
-	cost       api.CostDoc
-	gates      []agency.Gate
-	tree       tree
-	log        eventLog
-	logged     bool // the log has the keys, not the tree
-	progress   tui.Progress
-	saying     tui.Saying
-	said       int           // how often saying changed
+	id       agency.RunID
+	known    bool
+	doc      api.InspectDoc
+	cost     api.CostDoc
+	gates    []agency.Gate
+	tree     tree
+	log      eventLog
+	logged   bool // the log has the keys, not the tree
+	progress tui.Progress
+	hearing
 	gate       agency.GateID // that is shown
 	page       pager         // its text
 	diff       diff
 	transcript transcript
 	decisions
+}
+
+// hearing is what agents say at the moment.
+type hearing struct {
+	saying tui.Saying
+	said   int // how often it changed
 }
 
 // decisions are what became of the gates while they were looked at.
@@ -109,9 +114,9 @@ func (r *runView) treeLines(st tui.Style, now time.Time, width, rows int) []stri
 }
 
 // heard takes in what agents say.
-func (r *runView) heard(said ...api.Delta) {
-	r.said++
-	r.saying.Add(said...)
+func (h *hearing) heard(said ...api.Delta) {
+	h.said++
+	h.saying.Add(said...)
 }
 
 // state is the newest that is known of where the run stands.
