@@ -375,7 +375,7 @@ var codes = map[step]string{
 	{"spawned", agency.RoleVisionary}: "PLAN_START", {"plan_submitted", agency.RoleVisionary}: "PLAN_DONE", {"run_judged", agency.RoleVisionary}: "ACCEPT",
 	{"spawned", agency.RoleLead}: "LEAD_START", {"completed", agency.RoleLead}: "LEAD_DONE",
 	{"spawned", agency.RoleArchitect}: "SPEC_START", {"completed", agency.RoleArchitect}: "SPEC_DONE",
-	{"spawned", agency.RoleSquadLead}: "MESH_START", {"completed", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
+	{"spawned", agency.RoleSquadLead}: "MESH_START", {"plan_submitted", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
 	{"spawned", agency.RoleImplementer}: "START", {"completed", agency.RoleImplementer}: "DONE", {"failed", agency.RoleImplementer}: "FAIL", {"retried", agency.RoleImplementer}: "RETRY",
 	{"spawned", agency.RoleVerifier}: "VERIFY_START", {"review_submitted", agency.RoleVerifier}: "VERDICT",
 }
@@ -383,8 +383,22 @@ var codes = map[step]string{
 // word is what an event is called: on a terminal a step of a tiered run by its code. What
 // programs read has the event's type.
 func (l *Log) word(ev agency.Event) string {
-	if code := codes[step{ev.Type, ev.Role}]; code != "" && l.width() > 0 {
+	if code := codes[step{ev.Type, ev.Role}]; code != "" && l.width() > 0 && named(ev) {
 		return code
 	}
 	return string(ev.Type)
+}
+
+// named tells whether an event is the step that its code names: a leader that begins to
+// judge begins no plan, and a session that ends is no contract that is done.
+func named(ev agency.Event) bool {
+	switch ev.Type {
+	case "spawned":
+		return !agency.JudgesTier(ev.ContractID)
+	case "completed":
+		d, err := agency.DecodeDetail(ev)
+		c, ok := d.(*agency.Completed)
+		return err == nil && ok && c.Session == ""
+	}
+	return true
 }

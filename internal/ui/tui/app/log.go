@@ -63,7 +63,9 @@ func (l *eventLog) add(ev agency.Event, d agency.Detail) bool {
 		return true
 	}
 	quiet := tui.Routine(ev, d)
-	ev.Details = nil // what is shown needs none of it
+	if _, ends := d.(*agency.Completed); !ends {
+		ev.Details = nil // what is shown needs none of it
+	}
 	l.all.add(ev)
 	if !quiet {
 		l.brief.add(ev)
