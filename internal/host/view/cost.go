@@ -16,7 +16,12 @@ import (
 // Cost is what a run spent.
 func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, err error) {
 	err = r.read(ctx, func(q *store.Snapshot) error {
-		if _, err := registry.Run(q, id); err != nil {
+		run, err := registry.Run(q, id)
+		if err != nil {
+			return err
+		}
+		contracts, err := registry.Contracts(q, id)
+		if err != nil {
 			return err
 		}
 		lines, err := budget.HourLines(q, id)
@@ -25,6 +30,9 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 		}
 		doc = sum(lines)
 		if doc.Savings, err = r.savings(q, id, lines); err != nil {
+			return err
+		}
+		if doc.Progress, err = r.shares.share(q, run, contracts); err != nil {
 			return err
 		}
 		if doc.Forecast, err = r.forecast(q, id); err != nil {

@@ -51,6 +51,7 @@ type Reader struct {
 	o      Options
 	nobody bool // no host lives
 	disk   usage
+	shares shares
 }
 
 var _ api.View = (*Reader)(nil)
@@ -130,8 +131,9 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Con
 			d.ContractsDone++
 		}
 	}
-	if d.ContractsTotal > 0 {
-		d.Progress = float64(d.ContractsDone) / float64(d.ContractsTotal)
+	var err error
+	if d.Progress, err = r.shares.share(q, run, contracts); err != nil {
+		return d, err
 	}
 	spent, err := budget.OfRun(q, run.ID)
 	if err != nil {

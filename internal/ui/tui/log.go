@@ -119,11 +119,12 @@ func (l *Log) Say(said ...api.Delta) error {
 	return l.redraw()
 }
 
-// Forecast takes in what the run is likely to come to, for the progress line.
-func (l *Log) Forecast(f agency.RunForecast) {
+// Stands takes in how far the run is and what it is likely to come to, for the progress
+// line: the host knows its contracts, of which the log shows only those that have begun.
+func (l *Log) Stands(c api.CostDoc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.progress.Forecast = f
+	l.progress.Forecast, l.progress.Share = c.Forecast, c.Progress
 }
 
 // Stop takes the progress line away; nothing draws it again.

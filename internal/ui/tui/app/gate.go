@@ -20,7 +20,7 @@ func (r *runView) layGate(st tui.Style, now time.Time, width int) {
 		return
 	}
 	st.Width = width
-	head := r.gateHead(st, g, now) + tui.SoFar(st, r.doc, r.cost) + tui.Anomalies(st, r.doc, g) + "\n"
+	head := r.gateHead(st, g, now) + tui.SoFar(st, r.doc, r.cost) + tui.Anomalies(st, r.doc, r.gates, g) + "\n"
 	parts := []string{head}
 	if c := r.contracts(st, g); c != "" {
 		parts = append(parts, c)
