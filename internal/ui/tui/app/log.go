@@ -33,15 +33,15 @@ type logSight struct {
 
 // reel is a list of events whose beginning is dropped when it becomes long.
 type reel struct {
-	events  []agency.Event
+	events  []*agency.Event // that both reels share
 	dropped int
 	end     int // how many events above the end it stands; 0: it follows
 }
 
-func (r *reel) add(ev agency.Event) {
+func (r *reel) add(ev *agency.Event) {
 	if len(r.events) >= keptEvents+keptEvents/4 {
 		gone := len(r.events) - keptEvents
-		r.events = append(make([]agency.Event, 0, keptEvents+keptEvents/4), r.events[gone:]...)
+		r.events = append(make([]*agency.Event, 0, keptEvents+keptEvents/4), r.events[gone:]...)
 		r.dropped += gone
 	}
 	r.events = append(r.events, ev)
@@ -66,9 +66,9 @@ func (l *eventLog) add(ev agency.Event, d agency.Detail) bool {
 	if _, ends := d.(*agency.Completed); !ends {
 		ev.Details = nil // what is shown needs none of it
 	}
-	l.all.add(ev)
+	l.all.add(&ev)
 	if !quiet {
-		l.brief.add(ev)
+		l.brief.add(&ev)
 	}
 	return true
 }
@@ -130,7 +130,7 @@ func (l *eventLog) lines(st tui.Style, width, rows int) []string {
 		ev := r.events[i]
 		event, known := l.shown[ev.ID]
 		if !known || ev.ID == 0 {
-			event = strings.Split(tui.EventLine(st, l.zone, ev), "\n")
+			event = strings.Split(tui.EventLine(st, l.zone, *ev), "\n")
 		}
 		shown[ev.ID] = event
 		for j := len(event) - 1; j >= 0 && at > 0; j-- {
