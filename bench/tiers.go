@@ -196,7 +196,7 @@ func (s *steps) converse(ctx context.Context, in session.Spec) (session.Outcome,
 	case in.Report:
 		return session.Outcome{Kind: session.Reported, Report: "done", Joint: &agency.JointVerdict{Verdict: agency.JointPass, Summary: "done"}}, nil
 	case in.Role == agency.RoleVisionary:
-		return session.Outcome{Kind: session.Planned, Plan: tierPlan().Ordered(), Tiers: &session.TierFacts{Complexity: agency.Medium}}, nil
+		return session.Outcome{Kind: session.Planned, Plan: tierPlan().Ordered(), Tiers: &agency.TierFacts{Complexity: agency.Medium}}, nil
 	case in.Role == agency.RoleSquadLead && in.Part == 1:
 		return session.Outcome{
 			Kind: session.Parked, For: session.ForAgents, ToolUse: "draft", Tree: "half",

@@ -141,7 +141,7 @@ func (f *follower) tick(ctx context.Context) (stop func()) {
 		for n := 0; ; n++ {
 			if n%forecastEvery == 0 && f.heard.Swap(false) {
 				if c, err := f.c.Cost(ctx, f.run.ID); err == nil { // else the last one stays
-					f.log.Forecast(c.Forecast)
+					f.log.Stands(c)
 				}
 			}
 			select {
@@ -287,8 +287,12 @@ func (f *follower) gateText(ctx context.Context, g agency.Gate, several bool) (s
 	if err != nil {
 		return "", err
 	}
+	gates, err := f.c.Gates(ctx, f.run.ID)
+	if err != nil {
+		return "", err
+	}
 	cost, err := f.c.Cost(ctx, f.run.ID)
-	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, g), several), err
+	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, gates, g), several), err
 }
 
 func (f *follower) say(text string) {

@@ -63,12 +63,12 @@ func (t *terminal) openGates(doc api.InspectDoc, cost api.CostDoc, gates []agenc
 	s := ""
 	open := agency.Waiting(gates)
 	for _, g := range open {
-		s += tui.Gate(t.style, g, beside(t.style, doc, cost, g), len(open) > 1)
+		s += tui.Gate(t.style, g, beside(t.style, doc, cost, gates, g), len(open) > 1)
 	}
 	return s
 }
 
 // beside is what a person should know of a run beside what its gate says.
-func beside(st tui.Style, doc api.InspectDoc, cost api.CostDoc, g agency.Gate) string {
-	return "\n" + tui.SoFar(st, doc, cost) + tui.Anomalies(st, doc, g)
+func beside(st tui.Style, doc api.InspectDoc, cost api.CostDoc, gates []agency.Gate, g agency.Gate) string {
+	return "\n" + tui.SoFar(st, doc, cost) + tui.Anomalies(st, doc, gates, g)
 }

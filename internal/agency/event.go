@@ -299,15 +299,6 @@ func (p *Progress) Add(ev Event, d Detail) {
 // Of is how far a contract has come, 0 to 1.
 func (p *Progress) Of(id ContractID) float64 { return p.of[id] }
 
-// Share is how far the contracts have come together that have begun; false where none has.
-func (p *Progress) Share() (float64, bool) {
-	sum := 0.0
-	for _, at := range p.of {
-		sum += at
-	}
-	return sum / float64(max(len(p.of), 1)), len(p.of) > 0
-}
-
 func byType(makers ...func() Detail) map[EventType]func() Detail {
 	all := make(map[EventType]func() Detail, len(makers))
 	for _, mk := range makers {

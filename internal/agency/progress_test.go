@@ -38,10 +38,4 @@ func TestProgress(t *testing.T) {
 		}
 		last = now
 	}
-	other := NewEvent("r", SeverityInfo, "", StateChanged{To: "working"})
-	other.ContractID = "b"
-	p.Add(other, &StateChanged{To: "working"})
-	if share, ok := p.Share(); !ok || share != 1.05/2 {
-		t.Errorf("%g of both", share)
-	}
 }

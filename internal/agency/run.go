@@ -254,6 +254,8 @@ type Grant struct {
 	NeedTokens int64 `json:"need_tokens,omitempty"`
 	// EnoughUSD is the smallest limit in dollars that held it when the gate opened.
 	EnoughUSD float64 `json:"enough_usd,omitempty"`
+	// PlainUSD is the limit in dollars that an approval without a sum sets.
+	PlainUSD float64 `json:"plain_usd,omitempty"`
 	// Raises says what a plain approval makes of a limit that is not of dollars, which no
 	// sum in dollars raises.
 	Raises string `json:"raises,omitempty"`

@@ -168,6 +168,12 @@ func (c Contract) Redoes(id ContractID) bool {
 // TierPrefix begins the ids of the contracts in which architects design.
 const TierPrefix = "t2-"
 
+var judgingTierID = regexp.MustCompile(`^accept(-\d+)?$|-verdict(-\d+)?$`)
+
+// JudgesTier tells whether a contract of a tiered run is one in which who leads judges what
+// came of a plan, by its id.
+func JudgesTier(id ContractID) bool { return judgingTierID.MatchString(string(id)) }
+
 var ownTierID = regexp.MustCompile(`^(accept|replan|rework)(-\d+)?$|^` + TierPrefix + `|-(tasks|verdict|retask|integrate)(-\d+)?$|-r\d+$`)
 
 // longestTierID leaves room for what a run of tiers appends to the id of a workstream or task.

@@ -20,7 +20,7 @@ type RunDoc struct {
 	State   agency.RunState `json:"state"`
 	// Reason says why the state is what it is, for people.
 	Reason string `json:"reason,omitempty"`
-	// Progress is the share of contracts that are complete, 0 to 1.
+	// Progress is how far it is, 0 to 1: its contracts of work, each as far as it has come.
 	Progress       float64    `json:"progress"`
 	ContractsDone  int        `json:"contracts_done"`
 	ContractsTotal int        `json:"contracts_total"`
@@ -313,6 +313,8 @@ type CostDoc struct {
 	// Forecast is what the run is likely to come to; of one that has ended, what it
 	// came to.
 	Forecast agency.RunForecast `json:"forecast"`
+	// Progress is how far the run is, as its RunDoc says.
+	Progress float64 `json:"progress"`
 	// Savings is set where a level was picked for contracts.
 	Savings *SavingsDoc `json:"savings,omitempty"`
 	// Pattern is who worked for whom, in a run of an agent.

@@ -175,4 +175,10 @@ type EventQuery struct {
 	Category    agency.Category
 	MinSeverity agency.Severity
 	Follow      bool
+	// Pace lets a host bring what follows within so long in one piece: whoever draws ten
+	// times a second need not be woken for each event. At most MostPace, in whole milliseconds.
+	Pace time.Duration
 }
+
+// MostPace bounds how long an event may wait for others.
+const MostPace = 10 * time.Second

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"agency/internal/agency"
 )
@@ -105,6 +106,9 @@ func (q EventQuery) values() url.Values {
 	if q.Follow {
 		v.Set("follow", "1")
 	}
+	if q.Pace > 0 {
+		v.Set("pace", strconv.FormatInt(q.Pace.Milliseconds(), 10))
+	}
 	return v
 }
 
@@ -120,6 +124,13 @@ func ParseEventQuery(v url.Values) (EventQuery, error) {
 			return q, agency.Errorf(agency.KindInvalid, "after=%q: want an event's id", s)
 		}
 		q.After = n
+	}
+	if s := v.Get("pace"); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < 0 || n > MostPace.Milliseconds() {
+			return q, agency.Errorf(agency.KindInvalid, "pace=%q: want milliseconds, at most %d", s, MostPace.Milliseconds())
+		}
+		q.Pace = time.Duration(n) * time.Millisecond
 	}
 	return q, nil
 }

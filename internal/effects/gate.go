@@ -171,6 +171,12 @@ func raised(st budget.State, g BudgetRaise) budget.Limits {
 // enough.
 const requestsAhead = 10
 
+// Plain is the limit in dollars that an approval without a sum sets, in whole cents: what a
+// person is told is what is set.
+func Plain(st budget.State, g agency.Grant) agency.Money {
+	return raised(st, BudgetRaise{Limit: g.Limit, Need: g.Need, NeedTokens: g.NeedTokens}).Money.Cents()
+}
+
 // Raises says what a plain approval makes of a limit of tokens or of time at work;
 // empty for one of dollars.
 func Raises(st budget.State, g agency.Grant) string {
@@ -204,14 +210,17 @@ func addGrant(q store.Querier, g *agency.Gate) error {
 		g.Body += fmt.Sprintf("\n\nTo %s: `agency approve %s`", grant.Raises, g.RunID)
 		return nil
 	}
+	plain := Plain(st, grant)
+	grant.PlainUSD = plain.Float()
+	g.Grant = &grant
 	if grant.Need == 0 {
+		g.Body += fmt.Sprintf("\n\nWithout a sum the new limit is %s: `agency approve %s`", plain, g.RunID)
 		return nil
 	}
 	enough := st.Enough(grant.Need, 0).Money.Cents()
 	grant.EnoughUSD = enough.Float()
-	g.Grant = &grant
-	g.Body += fmt.Sprintf("\n\nThe smallest limit that helps is %s: %s is spent, %s reserved, and the next request reserves %s. To set it: `agency approve %s --budget %s`",
-		enough, st.Money, st.Reserved, g.Grant.Need, g.RunID, enough.Typed())
+	g.Body += fmt.Sprintf("\n\nThe smallest limit that helps is %s: %s is spent, %s reserved, and the next request reserves %s. To set it: `agency approve %s --budget %s`. Without a sum the new limit is %s.",
+		enough, st.Money, st.Reserved, g.Grant.Need, g.RunID, enough.Typed(), plain)
 	return nil
 }
 

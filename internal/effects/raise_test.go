@@ -42,3 +42,22 @@ func TestRaisesSaysWhatIsRaised(t *testing.T) {
 		}
 	}
 }
+
+// The limit that a gate tells of an approval without a sum is in whole cents, at least what
+// that approval used to come to, and it is what setting it by its sum comes to.
+func TestPlainSaysWhatIsSet(t *testing.T) {
+	st := budget.State{Limits: budget.Limits{Money: agency.Dollar}, Money: agency.USD(0.9), Reserved: agency.USD(0.05)}
+	for _, tt := range []struct {
+		need float64
+		want float64
+	}{{0, 2}, {0.01, 2}, {0.30001, 3.96}} {
+		grant := agency.Grant{Node: "run", Limit: "usd", Need: agency.USD(tt.need)}
+		plain := Plain(st, grant)
+		if plain != agency.USD(tt.want) {
+			t.Errorf("%v: %s, want %v", tt.need, plain, tt.want)
+		}
+		if got := raised(st, BudgetRaise{Node: "run", Limit: "usd", USD: plain.Float(), Need: grant.Need}); got.Money != plain {
+			t.Errorf("%v: the limit becomes %s instead of %s", tt.need, got.Money, plain)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/budget"
 	"agency/internal/contractrun"
 	"agency/internal/event"
 	"agency/internal/flow/outbox"
@@ -114,14 +115,28 @@ func (g *gates) rearm(ctx context.Context, run agency.Run) {
 
 // decide records a decision, and that the run is to be sent it.
 func decide(tx *store.Tx, g agency.Gate, d agency.Decision) error {
-	g, err := registry.Decide(tx, g.ID, d)
+	d, err := granting(tx, g, d)
 	if err != nil {
+		return err
+	}
+	if g, err = registry.Decide(tx, g.ID, d); err != nil {
 		return err
 	}
 	if g.Kind == agency.GateFault { // opened by the host, no step waits for it
 		return nil
 	}
 	return outbox.Send(tx, g.RunID, contractrun.GateSignal(g.ID), "answer/"+string(g.ID), g.Decision)
+}
+
+// granting is a decision with the limit that it sets where it names none: the one that the
+// gate told, unless what was spent or granted meanwhile is more.
+func granting(q store.Querier, g agency.Gate, d agency.Decision) (agency.Decision, error) {
+	if d.Verb != agency.Approve || d.BudgetUSD != 0 || g.Grant == nil || g.Grant.PlainUSD == 0 {
+		return d, nil
+	}
+	st, err := budget.Read(q, g.RunID, g.Grant.Node)
+	d.BudgetUSD = max(g.Grant.PlainUSD, st.Enough(g.Grant.Need, 0).Money.Cents().Float())
+	return d, err
 }
 
 // arm sets the deadline of a gate: wall time, because it is a person's.

@@ -112,6 +112,7 @@ func (r *Records) Refresh(q *store.Snapshot, id agency.RunID) (err error) {
 // gatherer folds records into a report.
 type gatherer struct {
 	Records
+	onto
 	in       Input
 	tests    func(agency.Receipt) ([]agency.TestResult, error) // of a receipt, which may be here without them
 	r        agency.Report
@@ -120,16 +121,20 @@ type gatherer struct {
 	reviewed map[agency.ContractID][]agency.Review
 	red      map[agency.ContractID][]agency.Red
 	spent    map[agency.ContractID]budget.Total
-	complete map[agency.ContractID]bool                // whose landings count: complete, and work
-	ended    map[agency.ContractID]bool                // as whatever it came to
-	below    map[agency.ContractID]bool                // whose landings were on a line below the run's branch
-	branch   map[agency.OID]bool                       // commits on the run's branch
-	on       map[agency.OID][]agency.Receipt           // by tree, without those of trials, which say nothing of the work
-	net      map[string]over                           // what became of files by all landings
-	brought  map[agency.ContractID][]git.CommitChanges // by the landings of each contract, newest first
+	complete map[agency.ContractID]bool      // whose landings count: complete, and work
+	ended    map[agency.ContractID]bool      // as whatever it came to
+	on       map[agency.OID][]agency.Receipt // by tree, without those of trials, which say nothing of the work
+	net      map[string]over                 // what became of files by all landings
 	accepted []agency.Weakening
-	commit   map[agency.OID]agency.ContractID   // whose landing each is
-	commits  map[agency.ContractID][]agency.OID // of each contract, oldest first
+}
+
+// onto is which contract landed what, and where.
+type onto struct {
+	commit  map[agency.OID]agency.ContractID          // whose landing each is
+	commits map[agency.ContractID][]agency.OID        // of each contract, oldest first
+	brought map[agency.ContractID][]git.CommitChanges // by the landings of each contract, newest first
+	branch  map[agency.OID]bool                       // commits on the run's branch
+	below   map[agency.ContractID]bool                // who landed on a line below it
 }
 
 func (g *gatherer) fold() (agency.Report, error) {

@@ -2,8 +2,10 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/http"
+	"sync"
 	"time"
 
 	"agency/internal/agency"
@@ -22,7 +24,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	pass(s, w, r, s.o.View.Events(r.Context(), q), func(ev agency.Event) api.Frame { return api.Frame{Event: &ev} })
+	pass(s.frames(w, q.Pace), r, s.o.View.Events(r.Context(), q), func(ev agency.Event) api.Frame { return api.Frame{Event: &ev} })
 }
 
 // stream streams what the models of a run say, likewise. What a reader is too slow for
@@ -33,14 +35,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	pass(s, w, r, s.o.View.Stream(r.Context(), run), func(d api.Delta) api.Frame { return api.Frame{Delta: &d} })
+	pass(s.frames(w, 0), r, s.o.View.Stream(r.Context(), run), func(d api.Delta) api.Frame { return api.Frame{Delta: &d} })
 }
 
 // pass writes a sequence as frames until it ends, errs or the reader leaves.
-func pass[T any](s *Server, w http.ResponseWriter, r *http.Request, seq iter.Seq2[T, error], frame func(T) api.Frame) {
-	out := frames{w: w, ctl: http.NewResponseController(w), timeout: s.o.WriteTimeout}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	if err := out.flush(); err != nil {
+func pass[T any](out *frames, r *http.Request, seq iter.Seq2[T, error], frame func(T) api.Frame) {
+	defer out.close()
+	out.w.Header().Set("Content-Type", "application/x-ndjson")
+	if err := out.ctl.Flush(); err != nil {
 		return
 	}
 	for one, err := range seq {
@@ -58,22 +60,71 @@ func pass[T any](s *Server, w http.ResponseWriter, r *http.Request, seq iter.Seq
 	}
 }
 
+// frames are written to one reader, who is woken at most once in each pace: the first of
+// them goes out at once, and what comes within the pace after it in one piece.
 type frames struct {
 	w       http.ResponseWriter
 	ctl     *http.ResponseController
 	timeout time.Duration
+	pace    time.Duration // 0: each goes out at once
+
+	mu   sync.Mutex // held while w is used
+	last time.Time  // something went out
+	due  *time.Timer
+	err  error
 }
 
-func (f frames) send(frame api.Frame) error {
+var errClosed = errors.New("the answer is over")
+
+func (s *Server) frames(w http.ResponseWriter, pace time.Duration) *frames {
+	return &frames{w: w, ctl: http.NewResponseController(w), timeout: s.o.WriteTimeout, pace: pace}
+}
+
+func (f *frames) send(frame api.Frame) error {
 	b, err := json.Marshal(frame)
 	if err != nil {
 		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
 	}
 	_ = f.ctl.SetWriteDeadline(time.Now().Add(f.timeout)) // not every connection has deadlines
 	if _, err := f.w.Write(append(b, '\n')); err != nil {
 		return err
 	}
-	return f.flush()
+	switch wait := f.pace - time.Since(f.last); {
+	case f.due != nil: // it goes out with what waits
+	case wait > 0:
+		f.due = time.AfterFunc(wait, f.late)
+	default:
+		return f.flush()
+	}
+	return nil
 }
 
-func (f frames) flush() error { return f.ctl.Flush() }
+// late lets out what waited; an error of it is that of the next frame.
+func (f *frames) late() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return
+	}
+	f.due = nil
+	_ = f.ctl.SetWriteDeadline(time.Now().Add(f.timeout)) // as above
+	f.err = f.flush()
+}
+
+func (f *frames) flush() error {
+	f.last = time.Now()
+	return f.ctl.Flush()
+}
+
+// close keeps what is late from writing to an answer that is over; the end of the
+// handler lets out what is left.
+func (f *frames) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = errClosed
+}

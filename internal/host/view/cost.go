@@ -32,6 +32,9 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 		if doc.Savings, err = r.savings(q, id, lines); err != nil {
 			return err
 		}
+		if doc.Progress, err = r.shares.share(q, known.Run, known.Contracts); err != nil {
+			return err
+		}
 		if doc.Forecast, err = r.forecast(q, id); err != nil {
 			return err
 		}

@@ -52,6 +52,7 @@ type Reader struct {
 	o      Options
 	nobody bool // no host lives
 	disk   usage
+	shares shares
 
 	mu     sync.Mutex
 	looked []look // the last one last
@@ -113,15 +114,19 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	return r.docWith(q, run, contracts, lines)
+	share, err := r.shares.share(q, run, contracts)
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	return r.docWith(q, run, contracts, lines, share)
 }
 
-// docWith is doc of a run whose contracts and spending were read.
-func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Contract, lines []budget.Line) (d api.RunDoc, err error) {
+// docWith is doc of a run whose contracts and spending were read, and how far it is.
+func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Contract, lines []budget.Line, share float64) (d api.RunDoc, err error) {
 	d = api.RunDoc{
 		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
-		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID),
+		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Progress: share, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID),
 	}
 	if held := r.o.Live.Held(run.ID); held != nil {
 		d.State, d.Reason = agency.StateInterrupted, held.Error()+"; "+agency.MendOf(held)
@@ -137,9 +142,6 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Con
 		if d.ContractsTotal++; c.Status == agency.StatusComplete {
 			d.ContractsDone++
 		}
-	}
-	if d.ContractsTotal > 0 {
-		d.Progress = float64(d.ContractsDone) / float64(d.ContractsTotal)
 	}
 	spent := budget.Sum(lines, nil)
 	d.CostUSD, d.Tokens, d.Unpriced = spent.Money.Float(), spent.Tokens, spent.Unpriced

@@ -44,9 +44,26 @@ func SoFar(st Style, d api.InspectDoc, c api.CostDoc) string {
 	return line + "\n"
 }
 
-// Anomalies are what a person should know before an answer, beside what the gate says.
-func Anomalies(st Style, d api.InspectDoc, g agency.Gate) string {
+// sinceGate is when a person last answered a gate of a run before this one: what was to be
+// seen by then was seen.
+func sinceGate(gates []agency.Gate, g agency.Gate) (since time.Time) {
+	for _, o := range gates {
+		if at := o.Decision.At; o.ID != g.ID && !o.Open() && at.After(since) && (g.Open() || at.Before(g.Decision.At)) {
+			since = at
+		}
+	}
+	return since
+}
+
+// Anomalies are what a person should know before an answer, beside what the gate says: of
+// what happened in the run, what did since the last of its gates was answered.
+func Anomalies(st Style, d api.InspectDoc, gates []agency.Gate, g agency.Gate) string {
 	var b strings.Builder
+	since := sinceGate(gates, g)
+	title := "anomalies"
+	if !since.IsZero() {
+		title += " since the last gate"
+	}
 	add := func(color, what, text string) {
 		fmt.Fprintf(&b, "  %s  %s\n", st.paint(color, pad(cut(what, 10), 10)), Line(text))
 	}
@@ -60,27 +77,30 @@ func Anomalies(st Style, d api.InspectDoc, g agency.Gate) string {
 		add(yellow, "elsewhere", a.String())
 	}
 	for _, c := range d.Contracts {
-		if c.Error != "" {
+		if c.Error != "" && (c.CompletedAt.IsZero() || c.CompletedAt.After(since)) {
 			add(red, string(c.ID), c.Error)
 		}
 	}
 	for _, s := range d.Sessions {
-		if s.Health != "ended" && s.HealthReason != "" && s.Health != "working" {
+		if s.Health != "ended" && s.HealthReason != "" && s.Health != "working" && (s.HealthSince == nil || s.HealthSince.After(since)) {
 			add(yellow, s.Health, string(s.Role)+": "+s.HealthReason)
 		}
 	}
 	for _, i := range d.Interventions {
+		if i.Time.Before(since) {
+			continue
+		}
 		add(yellow, "overseer", fmt.Sprintf("%s %s: %s", i.Action, i.Agent, cmp.Or(i.Reason, i.Cause)))
 	}
 	for _, c := range d.Conflicts {
-		if c.DecidedAt.IsZero() {
+		if c.DecidedAt.IsZero() && !c.CreatedAt.Before(since) {
 			add(yellow, "conflict", c.Resource+", between "+agency.JoinIDs(c.Agents, ", "))
 		}
 	}
 	if b.Len() == 0 {
-		return "  " + st.paint(bold, "anomalies") + "  none\n"
+		return "  " + st.paint(bold, title) + "  none\n"
 	}
-	return "  " + st.paint(bold, "anomalies") + "\n" + b.String()
+	return "  " + st.paint(bold, title) + "\n" + b.String()
 }
 
 // Body is what a gate says, indented, fitted to the terminal and painted.
@@ -185,13 +205,21 @@ func grants(g agency.Gate, approve string) []Answer {
 	if g.Grant != nil && g.Grant.Node != "run" {
 		of = g.Grant.Node
 	}
-	double := Answer{approve, "double what is used up, or more, so that it holds ten requests like this one"}
+	double := Answer{approve, "set the limit to " + PlainLimit(g)}
 	if g.Grant == nil || g.Grant.EnoughUSD == 0 {
 		return []Answer{{approve + " --budget USD", "a new limit for " + of}, double}
 	}
 	return []Answer{
 		{approve + " --budget " + agency.USD(g.Grant.EnoughUSD).Typed(), "the smallest new limit for " + of + " that helps; any above it does"}, double,
 	}
+}
+
+// PlainLimit is the limit that an approval of a budget gate sets without a sum.
+func PlainLimit(g agency.Gate) string {
+	if g.Grant == nil || g.Grant.PlainUSD == 0 { // of an older version
+		return "twice what it is, or what ten requests like this one need"
+	}
+	return agency.USD(g.Grant.PlainUSD).String()
 }
 
 // markdown paints headings, bold words and code of one line; the text itself

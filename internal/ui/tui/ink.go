@@ -53,9 +53,9 @@ func Modes(moved, mode agency.Mode) string {
 }
 
 // Routine tells whether an event says no more than a view of the run's records, or
-// the next event, does.
-func Routine(ev agency.Event) bool {
-	return !ev.Severity.AtLeast(agency.SeverityInfo) || routine(ev)
+// the next event, does. Its details are nil where this version does not know them.
+func Routine(ev agency.Event, d agency.Detail) bool {
+	return !ev.Severity.AtLeast(agency.SeverityInfo) || routine(ev, d)
 }
 
 // EventLine is an event as the live log shows it, in as many lines as it takes in the

@@ -63,13 +63,14 @@ func NewLog(out io.Writer, o LogOptions) *Log {
 func (l *Log) Event(ev agency.Event) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	better := l.add(ev)
+	d, _ := agency.DecodeDetail(ev) // none of a newer version
+	better := l.add(ev, d)
 	if better != "" {
 		told := agency.NewEvent(ev.RunID, agency.SeverityInfo, better, agency.Log{})
 		told.Time, told.Role, told.ContractID = ev.Time, ev.Role, ev.ContractID
 		defer func() { err = errors.Join(err, l.write(l.line(told)+"\n")) }()
 	}
-	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.width() > 0 && routine(ev)) {
+	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.width() > 0 && routine(ev, d)) {
 		return l.redraw()
 	}
 	l.runWidth = max(l.runWidth, len(ev.RunID)+2)
@@ -88,12 +89,13 @@ func (l *Log) Print(text string) error {
 func (l *Log) Seen(ev agency.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.add(ev)
+	d, _ := agency.DecodeDetail(ev) // as above
+	l.add(ev, d)
 }
 
 // add takes an event in, and gives what it shows of an agent that gets on again.
-func (l *Log) add(ev agency.Event) string {
-	l.progress.Add(ev)
+func (l *Log) add(ev agency.Event, d agency.Detail) string {
+	l.progress.Take(ev, d)
 	if l.o.Health == nil {
 		return ""
 	}
@@ -117,11 +119,12 @@ func (l *Log) Say(said ...api.Delta) error {
 	return l.redraw()
 }
 
-// Forecast takes in what the run is likely to come to, for the progress line.
-func (l *Log) Forecast(f agency.RunForecast) {
+// Stands takes in how far the run is and what it is likely to come to, for the progress
+// line: the host knows its contracts, of which the log shows only those that have begun.
+func (l *Log) Stands(c api.CostDoc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.progress.Forecast = f
+	l.progress.Forecast, l.progress.Share = c.Forecast, c.Progress
 }
 
 // Stop takes the progress line away; nothing draws it again.
@@ -282,9 +285,8 @@ func telling(ev agency.Event) bool {
 
 // routine events say on a terminal what its progress line says as well, or what
 // the next event says better. The log of a program has all of them.
-func routine(ev agency.Event) bool {
-	d, err := agency.DecodeDetail(ev)
-	if err != nil || ev.Severity.AtLeast(agency.SeverityWarning) {
+func routine(ev agency.Event, d agency.Detail) bool {
+	if ev.Severity.AtLeast(agency.SeverityWarning) {
 		return false
 	}
 	switch d := d.(type) {
@@ -374,7 +376,7 @@ var codes = map[step]string{
 	{"spawned", agency.RoleVisionary}: "PLAN_START", {"plan_submitted", agency.RoleVisionary}: "PLAN_DONE", {"run_judged", agency.RoleVisionary}: "ACCEPT",
 	{"spawned", agency.RoleLead}: "LEAD_START", {"completed", agency.RoleLead}: "LEAD_DONE",
 	{"spawned", agency.RoleArchitect}: "SPEC_START", {"completed", agency.RoleArchitect}: "SPEC_DONE",
-	{"spawned", agency.RoleSquadLead}: "MESH_START", {"completed", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
+	{"spawned", agency.RoleSquadLead}: "MESH_START", {"plan_submitted", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
 	{"spawned", agency.RoleImplementer}: "START", {"completed", agency.RoleImplementer}: "DONE", {"failed", agency.RoleImplementer}: "FAIL", {"retried", agency.RoleImplementer}: "RETRY",
 	{"spawned", agency.RoleVerifier}: "VERIFY_START", {"review_submitted", agency.RoleVerifier}: "VERDICT",
 }
@@ -382,8 +384,22 @@ var codes = map[step]string{
 // word is what an event is called: on a terminal a step of a tiered run by its code. What
 // programs read has the event's type.
 func (l *Log) word(ev agency.Event) string {
-	if code := codes[step{ev.Type, ev.Role}]; code != "" && l.width() > 0 {
+	if code := codes[step{ev.Type, ev.Role}]; code != "" && l.width() > 0 && named(ev) {
 		return code
 	}
 	return string(ev.Type)
+}
+
+// named tells whether an event is the step that its code names: a leader that begins to
+// judge begins no plan, and a session that ends is no contract that is done.
+func named(ev agency.Event) bool {
+	switch ev.Type {
+	case "spawned":
+		return !agency.JudgesTier(ev.ContractID)
+	case "completed":
+		d, err := agency.DecodeDetail(ev)
+		c, ok := d.(*agency.Completed)
+		return err == nil && ok && c.Session == ""
+	}
+	return true
 }

@@ -24,17 +24,22 @@ type Progress struct {
 	Doing    string             // the last thing that the agent did
 	Gates    int                // that wait
 	Forecast agency.RunForecast // as last heard
+	Share    float64            // of the run, as last heard
 	Health   string             // of agents that do not just work
-	work     agency.Progress
 }
 
 // Add takes one event in. Events of a newer version change nothing.
 func (p *Progress) Add(ev agency.Event) {
-	d, err := agency.DecodeDetail(ev)
-	if err != nil {
+	if d, err := agency.DecodeDetail(ev); err == nil {
+		p.Take(ev, d)
+	}
+}
+
+// Take is Add of an event whose details are decoded; none: it is of a newer version.
+func (p *Progress) Take(ev agency.Event, d agency.Detail) {
+	if d == nil {
 		return
 	}
-	p.work.Add(ev, d)
 	switch d := d.(type) {
 	case *agency.TurnCompleted:
 		p.Turns++
@@ -115,8 +120,8 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if p.Gates > 0 { // first, for a narrow terminal cuts the end off
 		parts = append(parts, fmt.Sprintf("%d waiting for you", p.Gates))
 	}
-	if share, begun := p.work.Share(); begun {
-		parts = append(parts, percent(share))
+	if p.Share > 0 {
+		parts = append(parts, percent(p.Share))
 	}
 	if p.Turns > 0 {
 		parts = append(parts, fmt.Sprintf("turn %d", p.Turns))

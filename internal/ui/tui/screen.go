@@ -73,10 +73,14 @@ func (s *Screen) safe(text string) string {
 
 // paintLen is the length of a sequence that paint writes; 0: it is none.
 func paintLen(s string) int {
-	for _, code := range []string{"0", dim, bold, reverse, red, green, yellow, cyan, bold + ";" + yellow} {
-		if seq := "\x1b[" + code + "m"; strings.HasPrefix(s, seq) {
-			return len(seq)
-		}
+	const start = "\x1b["
+	end := strings.IndexByte(s[:min(len(s), len(start)+len(Alarm)+1)], 'm') // Alarm is the longest
+	if !strings.HasPrefix(s, start) || end < 0 {
+		return 0
+	}
+	switch s[len(start):end] {
+	case "0", dim, bold, reverse, red, green, yellow, cyan, string(Alarm):
+		return end + 1
 	}
 	return 0
 }

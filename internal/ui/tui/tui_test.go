@@ -117,12 +117,12 @@ func TestProgressLineIsRedrawnInPlace(t *testing.T) {
 	if got := out.String(); !strings.HasSuffix(got, want) {
 		t.Errorf("ends %q", got[max(0, len(got)-120):])
 	}
-	l.Forecast(agency.RunForecast{Open: 2, Mid: agency.Spent{USD: 1.5, Tokens: 90_000}})
+	l.Stands(api.CostDoc{Forecast: agency.RunForecast{Open: 2, Mid: agency.Spent{USD: 1.5, Tokens: 90_000}}, Progress: 0.42})
 	_ = l.Tick()
-	if got := out.String(); !strings.Contains(got, "· $0.25 of about $1.50 ·") {
+	if got := out.String(); !strings.Contains(got, "· $0.25 of about $1.50 ·") || !strings.Contains(got, "· 42 % · turn 1 ·") {
 		t.Errorf("with a forecast it ends %q", got[max(0, len(got)-120):])
 	}
-	l.Forecast(agency.RunForecast{Mid: agency.Spent{USD: 0.25}}) // nothing is open
+	l.Stands(api.CostDoc{Forecast: agency.RunForecast{Mid: agency.Spent{USD: 0.25}}}) // nothing is open
 	_ = l.Tick()
 	if got := out.String(); !strings.HasSuffix(got, want) {
 		t.Errorf("without one it ends %q", got[max(0, len(got)-120):])
@@ -553,12 +553,12 @@ func TestStepsOfTieredRuns(t *testing.T) {
 // What is wrong with a run stands beside its gate, and what it cost.
 func TestBesideAGate(t *testing.T) {
 	d := api.InspectDoc{RunDoc: api.RunDoc{CostUSD: 0.5}}
-	if got := Anomalies(Style{}, d, agency.Gate{}); got != "  anomalies  none\n" {
+	if got := Anomalies(Style{}, d, nil, agency.Gate{}); got != "  anomalies  none\n" {
 		t.Errorf("%q", got)
 	}
 	d.Sessions = []api.SessionDoc{{Role: "scaffolder", Health: "looping", HealthReason: "the same call"}}
 	d.Interventions = []agency.Intervention{{Action: "nudged", Agent: "a", Cause: "stagnation"}}
-	got := SoFar(Style{}, d, api.CostDoc{Forecast: agency.RunForecast{Open: 1, Mid: agency.Spent{USD: 1}, High: agency.Spent{USD: 2}}}) + Anomalies(Style{}, d, agency.Gate{})
+	got := SoFar(Style{}, d, api.CostDoc{Forecast: agency.RunForecast{Open: 1, Mid: agency.Spent{USD: 1}, High: agency.Spent{USD: 2}}}) + Anomalies(Style{}, d, nil, agency.Gate{})
 	for _, want := range []string{"$0.50 so far, likely $1.00 in the end, at worst $2.00", "looping     scaffolder: the same call", "overseer    nudged a: stagnation"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -294,7 +294,7 @@ func TestFastLogLosesNothing(t *testing.T) {
 		}
 		batches++
 		for _, ev := range m.events {
-			if l.add(ev) {
+			if l.add(ev, nil) {
 				heard++
 			}
 		}
@@ -308,7 +308,7 @@ func TestFastLogLosesNothing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	l.key("pgup", 3)
-	l.add(agency.Event{ID: n + 1, Severity: agency.SeverityWarning, Summary: "newer", Time: noon})
+	l.add(agency.Event{ID: n + 1, Severity: agency.SeverityWarning, Summary: "newer", Time: noon}, nil)
 	if got := l.lines(tui.Style{}, 80, 3); strings.Contains(strings.Join(got, ""), "newer") {
 		t.Error("a log that was scrolled away from its end follows")
 	}

@@ -105,6 +105,7 @@ func perform(m *Model, a action) tea.Cmd {
 			return nil
 		}
 		m.run.answering(a.answer.Gate, a.answer.Verb)
+		m.lay()
 		m.say(tui.Dim, "the answer is on its way")
 	case actStart:
 		m.say(tui.Dim, "the run is started")
@@ -126,11 +127,14 @@ func askGate(m *Model, verb agency.Verb) {
 	case !ok:
 		m.say(tui.Yellow, "no gate waits")
 		return
-	case !g.Open():
-		m.say(tui.Yellow, fmt.Sprintf("this gate was answered: %s by %s", g.Decision.Verb, g.Decision.By))
+	case m.run.decision(g).Verb != "":
+		m.say(tui.Yellow, "this gate was "+decisionText(m.run.decision(g)))
 		return
-	case m.run.answers[g.ID] != "" || m.run.over[g.ID]:
+	case m.run.answers[g.ID] != "":
 		m.say(tui.Yellow, "this gate is answered already")
+		return
+	case !m.run.answerable(g):
+		m.say(tui.Yellow, "the run "+m.run.state().Has()+" already")
 		return
 	}
 	act := action{kind: actAnswer, run: m.run.id, answer: api.AnswerRequest{Gate: g.ID, Verb: verb}}
@@ -149,12 +153,33 @@ func askGate(m *Model, verb agency.Verb) {
 		if len(g.Options) > 0 {
 			m.ask.input.prompt = "your answer, or an option's number"
 		}
-	case g.Kind == agency.GateBudget && g.Approving == "" && (g.Grant == nil || g.Grant.Limit == "usd"):
-		askLine(m, "new limit in US dollars; nothing: double what is used up", "", act)
+	case takesSum(g):
+		askLine(m, "new limit in US dollars"+atLeast(g)+"; nothing: "+tui.PlainLimit(g), "", act)
 		m.ask.usd = true
 	default:
-		m.ask = ask{yes: fmt.Sprintf("approve the %s gate: %s?", g.Kind, cmp.Or(meaning(g, "agency approve"), "go on")), act: act}
+		m.ask = ask{yes: fmt.Sprintf("approve the %s gate: %s?", g.Kind, approving(g)), act: act}
 	}
+}
+
+// takesSum tells whether an approval of a gate sets a limit in dollars.
+func takesSum(g agency.Gate) bool {
+	return g.Kind == agency.GateBudget && g.Approving == "" && (g.Grant == nil || g.Grant.Limit == "usd")
+}
+
+// atLeast is the smallest limit that helps, where that is known.
+func atLeast(g agency.Gate) string {
+	if g.Grant == nil || g.Grant.EnoughUSD == 0 {
+		return ""
+	}
+	return ", at least " + agency.USD(g.Grant.EnoughUSD).String()
+}
+
+// approving is what an approval does.
+func approving(g agency.Gate) string {
+	if takesSum(g) {
+		return "set a new limit" + atLeast(g) + "; without a sum " + tui.PlainLimit(g)
+	}
+	return cmp.Or(meaning(g, "agency approve"), "go on")
 }
 
 // meaning is what an answer does, in the words of the commands that give it.

@@ -95,6 +95,7 @@ type screen struct {
 	st            tui.Style
 	width, height int
 	lines         []string
+	fits          *fits // nil: nothing is remembered
 }
 
 func (s *screen) left() int { return s.height - len(s.lines) }
@@ -102,9 +103,21 @@ func (s *screen) left() int { return s.height - len(s.lines) }
 func (s *screen) add(lines ...string) {
 	for _, l := range lines {
 		if s.left() > 0 {
-			s.lines = append(s.lines, cut(l, s.width))
+			s.lines = append(s.lines, s.fits.of(fit{line: l, st: s.st, width: s.width}))
 		}
 	}
+}
+
+// fit adds a line of parts that are fitted already.
+func (s *screen) fit(line string) {
+	if s.left() > 0 {
+		s.lines = append(s.lines, line)
+	}
+}
+
+// filled is a line in exactly so many columns.
+func (s *screen) filled(line string, width int) string {
+	return s.fits.of(fit{line: line, st: s.st, width: width, filled: true})
 }
 
 // pad adds empty lines until so many rows are left.
@@ -134,4 +147,55 @@ func window(from, at, size, rows int) int {
 		from = at - rows + 1
 	}
 	return max(0, min(from, size-rows))
+}
+
+// fits remembers what became of lines that were fitted to columns and cleaned. Of two
+// frames that follow each other most lines are the same, and to measure one costs far more
+// than to find it. It holds what the last two frames asked for.
+type fits struct {
+	now, before map[fit]string
+	made        int // how many were not remembered
+}
+
+// fit is a line and what it is fitted to.
+type fit struct {
+	line   string
+	st     tui.Style
+	width  int
+	filled bool // to the width; else only cut
+}
+
+// turn begins a frame.
+func (f *fits) turn() {
+	f.now, f.before = f.before, f.now
+	if f.now == nil {
+		f.now = map[fit]string{}
+	}
+	clear(f.now)
+}
+
+func (f *fits) of(k fit) string {
+	if f == nil {
+		return k.fitted()
+	}
+	line, known := f.now[k]
+	if known {
+		return line
+	}
+	if line, known = f.before[k]; !known {
+		line = k.fitted()
+		f.made++
+	}
+	if f.now != nil {
+		f.now[k] = line
+	}
+	return line
+}
+
+// fitted is the line in its columns, of which only what package tui paints steers a terminal.
+func (k fit) fitted() string {
+	if k.filled {
+		return tui.Safe(k.st, fill(k.line, k.width))
+	}
+	return tui.Safe(k.st, cut(k.line, k.width))
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"agency/internal/ui/tui"
 )
 
-// foot is the rows below everything: what was said last, or what is typed, and the keys.
-const foot = 2
-
 // View is the frame that Update drew: where lists and texts stand is known to the keys
 // that move them.
 func (m Model) View() tea.View {
@@ -27,8 +23,8 @@ func (m Model) View() tea.View {
 
 // draw makes the frame of what is known.
 func (m *Model) draw() {
-	text, cursor := frame(m)
-	m.drawn, m.cursor = tui.Safe(m.o.Style, text), cursor
+	m.fits.turn()
+	m.drawn, m.cursor = frame(m)
 }
 
 // frame is the text of the terminal: never more rows and columns than there are.
@@ -37,11 +33,12 @@ func frame(m *Model) (string, *tea.Cursor) {
 		return cut(fmt.Sprintf("want %dx%d", leastWidth, leastHeight), m.width) + "\n" +
 			cut(fmt.Sprintf("is %dx%d; q leaves", m.width, m.height), m.width), nil
 	}
-	s := &screen{st: m.o.Style, width: m.width, height: m.height}
+	s := &screen{st: m.o.Style, width: m.width, height: m.height, fits: m.fits}
+	f := footOf(m)
 	switch m.view {
 	case viewList:
 		drawTitle(m, s, "")
-		m.list.draw(s, m.now, foot)
+		m.list.draw(s, m.now, len(f.lines))
 	case viewRun:
 		drawRun(m, s)
 	case viewGate:
@@ -54,8 +51,9 @@ func frame(m *Model) (string, *tea.Cursor) {
 		drawTitle(m, s, "help")
 		drawPage(m, s, "", &m.help)
 	}
-	s.pad(foot)
-	cursor := drawFoot(m, s)
+	s.pad(len(f.lines))
+	cursor := f.cursor(len(s.lines))
+	s.add(f.lines...)
 	return s.String(), cursor
 }
 
@@ -114,13 +112,8 @@ func sumsLine(m *Model, st tui.Style) string {
 	if d.ContractsTotal > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d contracts", d.ContractsDone, d.ContractsTotal))
 	}
-	proved, all := 0, 0
-	for i, c := range d.Contracts {
-		all += len(c.Criteria)
-		proved += r.tree.of[i].proved
-	}
-	if all > 0 {
-		parts = append(parts, fmt.Sprintf("%d/%d proved", proved, all))
+	if t := r.tree.sums; t.criteria > 0 {
+		parts = append(parts, fmt.Sprintf("%d/%d proved", t.proved, t.criteria))
 	}
 	if r.progress.Tests != "" {
 		parts = append(parts, r.progress.Tests)
@@ -130,7 +123,7 @@ func sumsLine(m *Model, st tui.Style) string {
 		parts = append(parts, "likely "+agency.USD(f.Mid.USD).String())
 	}
 	parts = append(parts, tui.Elapsed(r.elapsed(m.now)))
-	if n := r.atWork(); n > 0 {
+	if n := r.tree.sums.atWork; n > 0 {
 		parts = append(parts, agency.Things(n, "agent", "agents"))
 	}
 	return strings.Join(parts, " · ")
@@ -141,15 +134,6 @@ func (r *runView) elapsed(now time.Time) time.Duration {
 		now = r.doc.FinishedAt
 	}
 	return max(0, now.Sub(r.doc.CreatedAt))
-}
-
-func (r *runView) atWork() (n int) {
-	for _, s := range r.doc.Sessions {
-		if atWork(s) {
-			n++
-		}
-	}
-	return n
 }
 
 // alarmLine is what a person must know first: a gate that waits, or how the run ended.
@@ -175,7 +159,7 @@ func alarmLine(m *Model, st tui.Style, state agency.RunState) string {
 // splitRows is how many rows the contracts and the log have; side says that they stand
 // beside each other.
 func splitRows(m *Model) (above, below int, side bool) {
-	rows := m.height - foot - 2 // both titles of a run
+	rows := m.height - len(footOf(m).lines) - 2 // both titles of a run
 	if m.run.known && alarmLine(m, tui.Style{}, m.run.state()) != "" {
 		rows--
 	}
@@ -211,22 +195,22 @@ func drawRun(m *Model, s *screen) {
 	}
 	if !side {
 		s.rule(title)
-		s.add(r.tree.lines(st, r.doc, r.saying, m.now, s.width, above, !r.logged)...)
+		s.add(r.treeLines(st, m.now, s.width, above)...)
 		s.rule(logTitle)
-		s.add(r.log.lines(st, s.width, min(below, s.left()-foot))...)
+		s.add(r.log.lines(st, s.width, min(below, s.left()-len(footOf(m).lines)))...)
 		return
 	}
 	half := s.width * 11 / 20
-	left := &screen{st: st, width: half, height: above + 1}
+	left := &screen{st: st, width: half, height: above + 1, fits: m.fits}
 	left.rule(title)
-	left.add(r.tree.lines(st, r.doc, r.saying, m.now, half, above, !r.logged)...)
+	left.add(r.treeLines(st, m.now, half, above)...)
 	left.pad(0)
-	right := &screen{st: st, width: s.width - half - 3, height: below + 1}
+	right := &screen{st: st, width: s.width - half - 3, height: below + 1, fits: m.fits}
 	right.rule(logTitle)
 	right.add(r.log.lines(st, right.width, below)...)
 	right.pad(0)
 	for i := range left.lines {
-		s.add(fill(left.lines[i], half) + st.Paint(tui.Dim, " │ ") + right.lines[i])
+		s.fit(left.filled(left.lines[i], half) + st.Paint(tui.Dim, " │ ") + right.lines[i])
 	}
 }
 
@@ -234,7 +218,7 @@ func drawRun(m *Model, s *screen) {
 func drawPage(m *Model, s *screen, title string, p *pager) {
 	at := len(s.lines)
 	s.add("")
-	p.size(s.left() - foot)
+	p.size(s.left() - len(footOf(m).lines))
 	title = strings.TrimSpace(title + " " + p.where())
 	s.lines = s.lines[:at]
 	s.rule(title)
@@ -254,53 +238,4 @@ func drawTranscript(m *Model, s *screen) {
 	default:
 		drawPage(m, s, title, &t.pager)
 	}
-}
-
-// drawFoot draws the last two lines, and says where the cursor stands.
-func drawFoot(m *Model, s *screen) *tea.Cursor {
-	st := s.st
-	switch {
-	case m.ask.line:
-		line, at := m.ask.input.draw(st, s.width)
-		s.add(line)
-		keys := "enter does it · esc leaves it"
-		if m.note.text != "" && m.note.ink == tui.Yellow {
-			keys = tui.Line(m.note.text)
-		}
-		s.add(st.Paint(tui.Dim, keys))
-		return tea.NewCursor(min(at, s.width-1), len(s.lines)-2)
-	case m.ask.yes != "":
-		s.add(st.Paint(tui.Alarm, cut(tui.Line(m.ask.yes), s.width-8)) + "  " + st.Paint(tui.Bold, "y / n"))
-	default:
-		s.add(st.Paint(cmp.Or(m.note.ink, tui.Plain), tui.Line(m.note.text)))
-	}
-	s.add(st.Paint(tui.Dim, keysLine(m)))
-	return nil
-}
-
-// keysLine are those that count now, the most needed first.
-func keysLine(m *Model) string {
-	switch {
-	case m.ask.active():
-		return "y does it · n or esc leaves it"
-	case m.view == viewHelp:
-		return "esc back · q leave"
-	case m.view == viewList:
-		return "enter open · n new run · ? help · q leave"
-	case m.view == viewTranscript:
-		return "esc back · > follow · s say · ? help · q leave"
-	case m.view == viewGate:
-		keys := "a approve · r reject · ] [ files · esc back"
-		if len(m.run.waits()) > 1 {
-			keys += " · tab next gate"
-		}
-		return keys + " · ? help · q leave"
-	case len(m.run.waits()) > 0:
-		return "g gate · esc list · ? help · q leave · t conversation · tab log · s say · p pause · c cancel"
-	case m.run.state() == agency.StatePaused, m.run.state() == agency.StateInterrupted:
-		return "u resume · esc list · ? help · q leave · t conversation · tab log · c cancel"
-	case m.run.state().Final():
-		return "esc list · ? help · q leave · t conversation · tab log · enter unfold"
-	}
-	return "esc list · ? help · q leave · t conversation · tab log · s say · p pause · c cancel"
 }

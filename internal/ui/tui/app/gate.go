@@ -20,7 +20,7 @@ func (r *runView) layGate(st tui.Style, now time.Time, width int) {
 		return
 	}
 	st.Width = width
-	head := gateHead(st, g, r.over[g.ID], now) + tui.SoFar(st, r.doc, r.cost) + tui.Anomalies(st, r.doc, g) + "\n"
+	head := r.gateHead(st, g, now) + tui.SoFar(st, r.doc, r.cost) + tui.Anomalies(st, r.doc, r.gates, g) + "\n"
 	parts := []string{head}
 	if c := r.contracts(st, g); c != "" {
 		parts = append(parts, c)
@@ -28,24 +28,20 @@ func (r *runView) layGate(st tui.Style, now time.Time, width int) {
 	r.page.lay(append(parts, r.changes(st)...), width)
 }
 
-// gateHead is what a gate asks, in the words of the printed views.
-func gateHead(st tui.Style, g agency.Gate, over bool, now time.Time) string {
+// gateHead is what a gate asks, in the words of the printed views, and what answers do, or
+// how it was answered.
+func (r *runView) gateHead(st tui.Style, g agency.Gate, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s\n", st.Paint(tui.Alarm, strings.ToUpper(string(g.Kind))+" GATE"), st.Paint(tui.Bold, tui.Line(g.Summary)),
 		st.Paint(tui.Dim, "waits since "+tui.Age(now.Sub(g.CreatedAt))))
-	switch {
-	case !g.Open():
-		word := fmt.Sprintf("answered: %s by %s", g.Decision.Verb, g.Decision.By)
-		if g.Decision.Note != "" {
-			word += ": " + g.Decision.Note
-		}
-		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, tui.Line(word)))
-	case over:
-		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, "answered"))
+	if as := r.decision(g); as.Verb != "" {
+		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, decisionText(as)))
+	} else if verb := r.answers[g.ID]; verb != "" {
+		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Dim, "your answer is on its way: "+string(verb)))
 	}
 	b.WriteString("\n")
-	if g.Open() && !over {
-		fmt.Fprintf(&b, "  %s  %s\n", st.Paint(tui.Cyan, "a"), cmp.Or(meaning(g, "agency approve"), "go on"))
+	if r.answerable(g) {
+		fmt.Fprintf(&b, "  %s  %s\n", st.Paint(tui.Cyan, "a"), approving(g))
 		fmt.Fprintf(&b, "  %s  %s\n\n", st.Paint(tui.Cyan, "r"), cmp.Or(meaning(g, "agency reject"), "not like this"))
 	}
 	for i, o := range g.Options {
@@ -55,6 +51,18 @@ func gateHead(st tui.Style, g agency.Gate, over bool, now time.Time) string {
 		b.WriteString(body + "\n\n")
 	}
 	return b.String()
+}
+
+// decisionText is how a gate was answered, and by whom.
+func decisionText(d agency.Decision) string {
+	word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[d.Verb] + " by " + d.By
+	if d.BudgetUSD > 0 {
+		word += ", with a limit of " + agency.USD(d.BudgetUSD).String()
+	}
+	if d.Note != "" {
+		word += ": " + d.Note
+	}
+	return tui.Line(word)
 }
 
 // contracts are those of the plan with what each is to do and who does it.

@@ -85,10 +85,13 @@ func (in *input) key(k tea.KeyPressMsg) {
 	}
 }
 
+// asking stands between what is asked and what is typed.
+const asking = "> "
+
 // draw is the line in so many columns, and in which of them the cursor stands: of a text
 // that is longer than that the part before it is seen.
 func (in *input) draw(st tui.Style, width int) (line string, column int) {
-	prompt := cut(in.prompt+"> ", max(1, width/2))
+	prompt := cut(in.prompt+asking, max(1, width/2))
 	room := max(1, width-ansi.StringWidth(prompt)-1)
 	from, n := in.at, 0
 	for from > 0 {

@@ -184,7 +184,7 @@ func showGate(m *Model) tea.Cmd {
 		}
 	}
 	if g, ok := m.run.shownGate(); ok {
-		if open := m.run.waits(); (!g.Open() || m.run.over[g.ID]) && len(open) > 0 {
+		if open := m.run.waits(); m.run.decision(g).Verb != "" && len(open) > 0 {
 			g = open[0]
 		}
 		if m.run.gate != g.ID {

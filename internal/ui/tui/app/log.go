@@ -21,19 +21,27 @@ type eventLog struct {
 	from       time.Time
 	heard      int64 // events that came, shown or not
 	last       int64 // the id of the newest
+	seen       logSight
+	shown      map[int64][]string // the lines of what was seen, by event
+}
+
+// logSight is what the lines of an event depend on, beside the event.
+type logSight struct {
+	st   tui.Style
+	zone *time.Location
 }
 
 // reel is a list of events whose beginning is dropped when it becomes long.
 type reel struct {
-	events  []agency.Event
+	events  []*agency.Event // that both reels share
 	dropped int
 	end     int // how many events above the end it stands; 0: it follows
 }
 
-func (r *reel) add(ev agency.Event) {
+func (r *reel) add(ev *agency.Event) {
 	if len(r.events) >= keptEvents+keptEvents/4 {
 		gone := len(r.events) - keptEvents
-		r.events = append(make([]agency.Event, 0, keptEvents+keptEvents/4), r.events[gone:]...)
+		r.events = append(make([]*agency.Event, 0, keptEvents+keptEvents/4), r.events[gone:]...)
 		r.dropped += gone
 	}
 	r.events = append(r.events, ev)
@@ -45,7 +53,7 @@ func (r *reel) add(ev agency.Event) {
 
 // add takes events in. An event that came already, as after a lost connection, changes
 // nothing.
-func (l *eventLog) add(ev agency.Event) bool {
+func (l *eventLog) add(ev agency.Event, d agency.Detail) bool {
 	if ev.ID != 0 && ev.ID <= l.last {
 		return false
 	}
@@ -54,11 +62,13 @@ func (l *eventLog) add(ev agency.Event) bool {
 	if ev.ID <= l.after && ev.ID != 0 || ev.Time.Before(l.from) {
 		return true
 	}
-	quiet := tui.Routine(ev)
-	ev.Details = nil // what is shown needs none of it
-	l.all.add(ev)
+	quiet := tui.Routine(ev, d)
+	if _, ends := d.(*agency.Completed); !ends {
+		ev.Details = nil // what is shown needs none of it
+	}
+	l.all.add(&ev)
 	if !quiet {
-		l.brief.add(ev)
+		l.brief.add(&ev)
 	}
 	return true
 }
@@ -105,18 +115,29 @@ func (l *eventLog) title() string {
 	return title
 }
 
-// lines are the last rows of what is seen; only they are formatted.
+// lines are the last rows of what is seen; only they are formatted, and each once.
 func (l *eventLog) lines(st tui.Style, width, rows int) []string {
 	r := l.reel()
 	st.Width = width + 1 // the printed log leaves the last column of a terminal free
+	as := logSight{st, l.zone}
+	if l.seen != as {
+		l.seen, l.shown = as, nil
+	}
+	shown := make(map[int64][]string, rows)
 	out := make([]string, rows)
 	at := rows
 	for i := len(r.events) - 1 - r.end; i >= 0 && at > 0; i-- {
-		event := strings.Split(tui.EventLine(st, l.zone, r.events[i]), "\n")
+		ev := r.events[i]
+		event, known := l.shown[ev.ID]
+		if !known || ev.ID == 0 {
+			event = strings.Split(tui.EventLine(st, l.zone, *ev), "\n")
+		}
+		shown[ev.ID] = event
 		for j := len(event) - 1; j >= 0 && at > 0; j-- {
 			at--
 			out[at] = event[j]
 		}
 	}
+	l.shown = shown
 	return out[at:]
 }

@@ -38,8 +38,14 @@ type Model struct {
 	note          note
 	help          pager
 
+	picture
+}
+
+// picture is the frame as it was drawn last, and what it remembers.
+type picture struct {
 	drawn  string
 	cursor *tea.Cursor
+	fits   *fits
 }
 
 // note is what is said to the person in the line above the keys.
@@ -67,11 +73,11 @@ type link struct {
 	held   bool          // nothing is asked while another host may take over from this one
 }
 
-// The times between questions. A question that takes long is asked less often: looking
-// is to cost a twentieth of a core at most.
+// The times between questions. A question that takes long is asked less often: what asks
+// and what answers are to take a fortieth of a core at most.
 const (
 	leastPace  = time.Second
-	paceFactor = 20
+	paceFactor = 40
 	retryAfter = 2 * time.Second
 	costsAfter = 5 * time.Second
 )
@@ -104,7 +110,7 @@ func New(o Options, w *work) Model {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	m := Model{o: o, work: w, now: o.Now()}
+	m := Model{o: o, work: w, now: o.Now(), picture: picture{fits: &fits{}}}
 	if o.Run != "" {
 		m.enter(o.Run)
 	}
@@ -259,6 +265,7 @@ func (m *Model) opened(f *feed) tea.Cmd {
 		return nil
 	}
 	m.link.open, m.run.saying = f, tui.Saying{}
+	m.run.said++
 	return tea.Batch(m.work.next(f), m.work.said(f))
 }
 
@@ -267,7 +274,7 @@ func (m *Model) said(msg saidMsg) tea.Cmd {
 	if msg.feed.id != m.link.feed {
 		return nil
 	}
-	m.run.saying.Add(msg.said...)
+	m.run.heard(msg.said...)
 	m.run.transcript.say(m.o.Style, m.run.saying)
 	return m.work.said(msg.feed)
 }
@@ -280,8 +287,9 @@ func (m *Model) events(msg eventsMsg) tea.Cmd {
 	m.now = msg.now
 	for _, ev := range msg.events {
 		m.link.heard = true
-		if m.run.add(ev) {
-			m.hear(ev)
+		d, _ := agency.DecodeDetail(ev) // none of a newer version
+		if m.run.add(ev, d) {
+			m.hear(ev, d)
 		}
 	}
 	if !msg.ended {
@@ -333,17 +341,13 @@ func (m *Model) knows(msg runMsg) tea.Cmd {
 }
 
 // hear does what an event alone asks for.
-func (m *Model) hear(ev agency.Event) {
+func (m *Model) hear(ev agency.Event, d agency.Detail) {
 	m.run.transcript.hear(ev)
-	d, err := agency.DecodeDetail(ev)
-	if err != nil {
-		return
-	}
 	switch d := d.(type) {
 	case *agency.GateApproved:
-		m.decided(d.Gate, d.Kind, agency.Approve, d.By)
+		m.decided(d.Gate, d.Kind, agency.Decision{Verb: agency.Approve, By: d.By, Note: d.Note})
 	case *agency.GateRejected:
-		m.decided(d.Gate, d.Kind, agency.Reject, d.By)
+		m.decided(d.Gate, d.Kind, agency.Decision{Verb: agency.Reject, By: d.By, Note: d.Reason})
 	}
 }
 
@@ -353,6 +357,7 @@ func (m *Model) done(msg doneMsg) tea.Cmd {
 	m.link.heard, m.link.held = true, false
 	if msg.act.kind == actAnswer {
 		m.run.answer(msg.act.answer.Gate, msg.err)
+		m.lay()
 	}
 	if msg.err != nil {
 		text := msg.err.Error()
@@ -390,22 +395,22 @@ func (m *Model) lay() {
 func (m *Model) elsewhere() {
 	for _, g := range m.run.gates {
 		if !g.Open() && m.run.asked[g.ID] {
-			m.decided(g.ID, g.Kind, g.Decision.Verb, g.Decision.By)
+			m.decided(g.ID, g.Kind, g.Decision)
 		}
 	}
 }
 
 // decided takes in that a gate is answered: whoever looks at it and did not answer it is
 // told by whom, once.
-func (m *Model) decided(id agency.GateID, kind agency.GateKind, verb agency.Verb, by string) {
+func (m *Model) decided(id agency.GateID, kind agency.GateKind, as agency.Decision) {
 	own, looked := m.run.answers[id] != "", m.run.asked[id]
-	m.run.settle(id)
+	m.run.settle(id, as)
+	m.lay() // with the answer in the place of the keys
 	if m.ask.act.kind == actAnswer && m.ask.active() && m.ask.act.answer.Gate == id {
 		m.ask = ask{}
 	}
 	if own || !looked || id != m.run.gate {
 		return
 	}
-	word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
-	m.say(tui.Yellow, fmt.Sprintf("the %s gate was answered elsewhere: %s by %s", kind, word, by))
+	m.say(tui.Yellow, fmt.Sprintf("the %s gate was answered elsewhere: %s", kind, decisionText(as)))
 }

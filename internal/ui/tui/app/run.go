@@ -14,16 +14,16 @@ import (
 
 // runView is one run as it is looked at.
 type runView struct {
-	id         agency.RunID
-	known      bool
-	doc        api.InspectDoc
-	cost       api.CostDoc
-	gates      []agency.Gate
-	tree       tree
-	log        eventLog
-	logged     bool // the log has the keys, not the tree
-	progress   tui.Progress
-	saying     tui.Saying
+	id       agency.RunID
+	known    bool
+	doc      api.InspectDoc
+	cost     api.CostDoc
+	gates    []agency.Gate
+	tree     tree
+	log      eventLog
+	logged   bool // the log has the keys, not the tree
+	progress tui.Progress
+	hearing
 	gate       agency.GateID // that is shown
 	page       pager         // its text
 	diff       diff
@@ -31,11 +31,17 @@ type runView struct {
 	decisions
 }
 
+// hearing is what agents say at the moment.
+type hearing struct {
+	saying tui.Saying
+	said   int // how often it changed
+}
+
 // decisions are what became of the gates while they were looked at.
 type decisions struct {
 	asked   map[agency.GateID]bool        // they waited when they were seen
 	answers map[agency.GateID]agency.Verb // that were given here
-	over    map[agency.GateID]bool
+	over    map[agency.GateID]agency.Decision
 }
 
 // diff is the run's change, once it was asked for.
@@ -68,9 +74,9 @@ func (d *decisions) answer(id agency.GateID, err error) {
 	}
 }
 
-// settle takes in that a gate is answered; it is told once.
-func (d *decisions) settle(id agency.GateID) {
-	d.over = with(d.over, id, true)
+// settle takes in how a gate is answered; it is told once.
+func (d *decisions) settle(id agency.GateID, as agency.Decision) {
+	d.over = with(d.over, id, as)
 	d.asked = maps.Clone(d.asked)
 	delete(d.asked, id)
 }
@@ -79,20 +85,38 @@ func (d *decisions) settle(id agency.GateID) {
 func (r *runView) set(doc api.InspectDoc, gates []agency.Gate) {
 	r.known, r.doc, r.gates = true, doc, gates
 	for _, g := range agency.Waiting(gates) {
-		if !r.over[g.ID] && !r.asked[g.ID] {
+		if !r.ended(g.ID) && !r.asked[g.ID] {
 			r.asked = with(r.asked, g.ID, true)
 		}
 	}
 	r.tree.build(doc)
 }
 
-// add takes an event in, and tells whether it is a new one.
-func (r *runView) add(ev agency.Event) bool {
-	if !r.log.add(ev) {
+// add takes an event in with its details, none where this version does not know them, and
+// tells whether it is a new one.
+func (r *runView) add(ev agency.Event, d agency.Detail) bool {
+	if !r.log.add(ev, d) {
 		return false
 	}
-	r.progress.Add(ev)
+	r.progress.Take(ev, d)
 	return true
+}
+
+// treeLines are what is seen of the tree. Much of what happens changes nothing of it.
+func (r *runView) treeLines(st tui.Style, now time.Time, width, rows int) []string {
+	t := &r.tree
+	t.top = window(t.top, t.at, len(t.rows), rows)
+	of := sight{st: st, built: t.built, said: r.said, second: now.Unix(), width: width, rows: rows, at: t.at, top: t.top, focused: !r.logged}
+	if t.seen != of {
+		t.seen, t.shown = of, t.lines(st, r.doc, r.saying, now, width, rows, !r.logged)
+	}
+	return t.shown
+}
+
+// heard takes in what agents say.
+func (h *hearing) heard(said ...api.Delta) {
+	h.said++
+	h.saying.Add(said...)
 }
 
 // state is the newest that is known of where the run stands.
@@ -107,11 +131,27 @@ func (r *runView) state() agency.RunState {
 func (r *runView) waits() []agency.Gate {
 	var out []agency.Gate
 	for _, g := range agency.Waiting(r.gates) {
-		if !r.over[g.ID] && !r.state().Final() {
+		if !r.ended(g.ID) && !r.state().Final() {
 			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// ended tells whether a gate is known to be answered, by its event.
+func (d *decisions) ended(id agency.GateID) bool { return d.over[id].Verb != "" }
+
+// decision is how a gate is answered as far as is known; none: it waits.
+func (d *decisions) decision(g agency.Gate) agency.Decision {
+	if g.Open() {
+		return d.over[g.ID]
+	}
+	return g.Decision
+}
+
+// answerable tells whether an answer to a gate would be taken.
+func (r *runView) answerable(g agency.Gate) bool {
+	return r.decision(g).Verb == "" && r.answers[g.ID] == "" && !r.state().Final()
 }
 
 // shownGate is the gate that is looked at, else the first that waits.

@@ -45,16 +45,35 @@ type tree struct {
 	top    int
 	agents map[agency.AgentID]int
 	tiers  map[string][2]int // contracts that are complete, and all
+	sums   sums
+	built  int // how often
+	seen   sight
+	shown  []string // what was seen
+}
+
+// sums are those over a whole run.
+type sums struct{ criteria, proved, atWork int }
+
+// sight is all that what is seen of a tree depends on. Ages are told in seconds.
+type sight struct {
+	st          tui.Style
+	built, said int
+	second      int64
+	width, rows int
+	at, top     int
+	focused     bool
 }
 
 // build lays a document out; the selection stays where it was.
 func (t *tree) build(d api.InspectDoc) {
 	was := t.key(d)
 	t.rows, t.agents, t.tiers = nil, map[agency.AgentID]int{}, map[string][2]int{}
+	t.built++
 	for i, a := range d.Agents {
 		t.agents[a.ID] = i
 	}
 	t.of = factsOf(d)
+	t.sums = sumsOf(d, t.of)
 	below, roots := map[agency.ContractID][]int{}, map[string][]int{}
 	known := map[agency.ContractID]bool{}
 	for _, c := range d.Contracts {
@@ -138,6 +157,19 @@ func factsOf(d api.InspectDoc) []facts {
 			continue
 		}
 		all[at].tests, all[at].red = testsOf(r), r.ExitCode != 0
+	}
+	return all
+}
+
+func sumsOf(d api.InspectDoc, of []facts) (all sums) {
+	for i := range d.Contracts {
+		all.criteria += len(d.Contracts[i].Criteria)
+		all.proved += of[i].proved
+	}
+	for i := range d.Sessions {
+		if atWork(d.Sessions[i]) {
+			all.atWork++
+		}
 	}
 	return all
 }
@@ -233,7 +265,6 @@ func (t *tree) press(k string, d api.InspectDoc, rows int) bool {
 
 // lines are what is seen of it in so many rows.
 func (t *tree) lines(st tui.Style, d api.InspectDoc, saying tui.Saying, now time.Time, width, rows int, focused bool) []string {
-	t.top = window(t.top, t.at, len(t.rows), rows)
 	var out []string
 	for i := t.top; i < len(t.rows) && len(out) < rows; i++ {
 		line := " " + t.line(st, d, saying, t.rows[i], now, width-1)

@@ -220,9 +220,11 @@ func (w *work) act(a action) tea.Cmd {
 	}
 }
 
-// Batches of events: as many as a frame shows, and no more than fit into memory at once.
+// Batches: as many as a frame shows, and no more than fit into memory at once. A host
+// brings the events of a frame in one piece, which takes a moment to be read.
 const (
 	batchTime = time.Second / framesPerSecond
+	pieceTime = batchTime / 4
 	batchSize = 4096
 )
 
@@ -303,7 +305,7 @@ func gather[T any](to []T, from <-chan T, frame <-chan time.Time) []T {
 // read brings events until the log or ctx ends.
 func (w *work) read(ctx context.Context, f *feed, q api.EventQuery) eventsMsg {
 	end := eventsMsg{feed: f.id, ended: true}
-	q.Follow = true
+	q.Follow, q.Pace = true, batchTime
 	end.err = w.looker.Look(ctx, func(v api.View, live bool) error {
 		end.live = live
 		for ev, err := range v.Events(ctx, q) {
@@ -322,7 +324,7 @@ func (w *work) read(ctx context.Context, f *feed, q api.EventQuery) eventsMsg {
 	return end
 }
 
-// next waits for events and gathers what else comes within the time of a frame.
+// next waits for events and gathers what else comes with them.
 func (w *work) next(f *feed) tea.Cmd {
 	return func() tea.Msg {
 		first, ok := <-f.events
@@ -332,7 +334,7 @@ func (w *work) next(f *feed) tea.Cmd {
 			return end
 		}
 		m := eventsMsg{feed: f.id, events: []agency.Event{first}}
-		m.events = gather(m.events, f.events, w.after(batchTime))
+		m.events = gather(m.events, f.events, w.after(pieceTime))
 		m.now = w.now()
 		return m
 	}
