@@ -341,8 +341,8 @@ func TestFree(t *testing.T) {
 	p.advance("a", agency.Withdrawn{Reason: "no"})
 	if err := p.Read(t.Context(), func(q *store.Snapshot) error {
 		left, err := reservation.Freed(q, run)
-		if len(left) != 0 {
-			t.Error("of a contract that has ended:", left)
+		if len(left) != 0 || err != nil {
+			t.Error("of a contract that has ended:", left, err)
 		}
 		all, err := event.Of[agency.NameReleased](q, event.Filter{Run: run})
 		if len(all) != 2 || all[0].Detail.Reason != "freed by ann" || all[0].ContractID != "a" || all[0].Summary != "ann frees 0042, which contract a held" {

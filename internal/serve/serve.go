@@ -136,7 +136,7 @@ func (s *Server) routes() {
 	s.handle("POST /v1/runs/{run}/pause", change(s, s.o.Steer.Pause))
 	s.handle("POST /v1/runs/{run}/cancel", change(s, s.o.Steer.Cancel))
 	s.handle("POST /v1/runs/{run}/answer", change(s, s.o.Steer.Answer))
-	s.handle("POST /v1/runs/{run}/release", change(s, s.o.Keep.Free))
+	s.handle("POST /v1/runs/{run}/release", change(s, s.free))
 	s.handle("POST /v1/runs/{run}/say", change(s, s.o.Steer.Say))
 	s.handle("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, agency.Errorf(agency.KindNotFound, "%s %s is not known to this version", r.Method, r.URL.Path))
@@ -301,6 +301,10 @@ func (s *Server) keep(r *http.Request) ([]agency.KeptDecision, error) {
 		return nil, err
 	}
 	return s.o.Keep.Keep(r.Context(), in)
+}
+
+func (s *Server) free(ctx context.Context, run agency.RunID, r api.FreeRequest) (agency.Reservation, error) {
+	return s.o.Keep.Free(ctx, run, r)
 }
 
 func (s *Server) remove(ctx context.Context, run agency.RunID, in api.ByRequest) (struct{}, error) {
