@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -79,6 +80,9 @@ type Terminal struct {
 // Run shows the application until the person leaves it or ctx ends, and leaves the
 // terminal as it was. A context that ended is its error.
 func Run(ctx context.Context, o Options, t Terminal) error {
+	// One processor draws ten frames a second with ease; where there are more, threads that look
+	// for work take a fifth of all that the application takes of a core.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	// The library's own handler of signals waits for ever where the context ends first.
 	told, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
