@@ -189,7 +189,7 @@ func TestMachineFindings(t *testing.T) {
 	if fs := (Machine{}).checkResources(); len(fs) != 0 {
 		t.Errorf("%+v", fs)
 	}
-	held, err := scarce.Slots.Take(t.Context(), []string{"gpu"}, nil)
+	held, err := scarce.Slots.Take(t.Context(), []string{"gpu"}, slots.Wait{})
 	if err != nil {
 		t.Fatal(err)
 	}

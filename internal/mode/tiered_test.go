@@ -94,7 +94,7 @@ func streams(of ...string) session.Outcome {
 			p.Sequence = append(p.Sequence, w.Phase)
 		}
 	}
-	return session.Outcome{Kind: session.Planned, Plan: p.Ordered(), Tiers: &session.TierFacts{Complexity: agency.Medium, Amended: []string{"+ more"}}}
+	return session.Outcome{Kind: session.Planned, Plan: p.Ordered(), Tiers: &agency.TierFacts{Complexity: agency.Medium, Amended: []string{"+ more"}}}
 }
 
 // tasks is a squad lead's plan.
