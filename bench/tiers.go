@@ -161,7 +161,7 @@ func (s *steps) bind(ctx context.Context) {
 	for _, name := range strings.Fields(`mode.create_contract mode.create_contracts mode.block_contracts mode.is_paused mode.advance mode.gate
 		mode.merge_gate mode.raise_budget mode.route mode.estimate mode.adopt mode.mark_feature mode.moved mode.conflict mode.conflict_settled
 		mode.rollup mode.keep_words mode.review mode.reviews_escalated mode.reviews_settled mode.answer mode.hand_over mode.results mode.amend
-		tiers.artifacts tiers.slices tiers.joint tiers.verdicts tiers.accept tiers.amendments tiers.note tiers.drop`) {
+		tiers.artifacts tiers.slices tiers.joint tiers.verdicts tiers.accept tiers.amendments tiers.note tiers.drop tiers.swarm`) {
 		flow.Bind(s.Registry, flow.Activity[json.RawMessage, json.RawMessage]{Name: name}, func(ctx context.Context, key agency.StepKey, in json.RawMessage) (json.RawMessage, error) {
 			s.begins()
 			return own.Invoke(ctx, name, key, in)
@@ -215,7 +215,7 @@ func (s *steps) publish(ctx context.Context, in session.Spec) error {
 	return s.db.Write(ctx, func(tx *store.Tx) error {
 		for _, kind := range []agency.ArtifactKind{agency.ArtifactBoundaries, agency.ArtifactAssumptions, agency.ArtifactProposal, agency.ArtifactArchitecture} {
 			made := agency.Artifact{Kind: kind, Run: benchRun, Contract: in.Contract, By: in.Agent, Content: "the " + string(kind)}
-			if _, err := artifact.Publish(tx, made, string(in.Contract)+string(kind)); err != nil {
+			if _, err := artifact.Publish(tx, made, in.Role, string(in.Contract)+string(kind)); err != nil {
 				return err
 			}
 		}

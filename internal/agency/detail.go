@@ -472,7 +472,7 @@ var details = byType(
 	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],
 	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],
 	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
-	made[JointVerdictSubmitted], made[AcceptanceSubmitted], made[PathAmendment],
+	made[JointVerdictSubmitted], made[AcceptanceSubmitted], made[PathAmendment], made[Published], made[SwarmStarted],
 )
 
 // ModelRoutedType is the type of the event of a routing decision.

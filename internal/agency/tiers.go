@@ -313,6 +313,9 @@ func ArtifactKinds() []ArtifactKind {
 	}
 }
 
+// Words is the kind as people read it.
+func (k ArtifactKind) Words() string { return strings.ReplaceAll(string(k), "_", " ") }
+
 // Publishes are the kinds of artifacts that a role may publish.
 func Publishes(role RoleID) []ArtifactKind {
 	switch role {
@@ -387,6 +390,20 @@ type (
 		AddTiers     []Tier     `json:"add_tiers"`
 		InsertBefore Tier       `json:"insert_before"`
 	}
+	// Published says that a tier has written an artifact, or another version of it.
+	Published struct {
+		Kind    ArtifactKind `json:"kind"`
+		Version int64        `json:"version"` // 1 is the first
+	}
+	// SwarmStarted says that the tasks of a workstream begin, each as soon as what it depends
+	// on has landed.
+	SwarmStarted struct {
+		Round    int          `json:"round"` // from 1: how often the workstream was begun
+		Tasks    []ContractID `json:"tasks"`
+		Waiting  int          `json:"waiting"`  // tasks that depend on others of them
+		Parallel int          `json:"parallel"` // at work at once at most
+		Step     StepKey      `json:"step"`
+	}
 )
 
 // The types of the events of tiered runs that are looked for.
@@ -394,6 +411,8 @@ const (
 	JointVerdictType  EventType = "joint_verdict"
 	AcceptanceType    EventType = "run_judged"
 	PathAmendmentType EventType = "path_amendment"
+	PublishedType     EventType = "published"
+	SwarmStartedType  EventType = "swarm_started"
 )
 
 func (JointVerdictSubmitted) kind() (EventType, Category) {
@@ -404,6 +423,8 @@ func (AcceptanceSubmitted) kind() (EventType, Category) {
 	return AcceptanceType, CategoryVerification
 }
 func (PathAmendment) kind() (EventType, Category) { return PathAmendmentType, CategoryCoordination }
+func (Published) kind() (EventType, Category)     { return PublishedType, CategoryCoordination }
+func (SwarmStarted) kind() (EventType, Category)  { return SwarmStartedType, CategoryCoordination }
 
 // Amended is the way of a workstream with tiers that it was not planned to go through. What
 // would leave a way that there is not is KindInvalid; it may only grow.

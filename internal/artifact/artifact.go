@@ -12,24 +12,46 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board/state"
+	"agency/internal/event"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // prefix begins the names of those keys of the shared state that are artifacts.
 const prefix = "artifact/"
 
-// Publish writes an artifact of a contract, in the place of the one of its kind before. id is
-// the author's of this call: the same again is the same version.
-func Publish(tx *store.Tx, a agency.Artifact, id string) (agency.Artifact, error) {
+// Publish writes an artifact of a contract, in the place of the one of its kind before, and
+// tells it. id is the author's of this call: the same again is the same version.
+func Publish(tx *store.Tx, a agency.Artifact, role agency.RoleID, id string) (agency.Artifact, error) {
 	raw, err := json.Marshal(a.Content)
 	if err != nil {
 		return a, err
 	}
-	e, err := state.Put(tx, state.Write{Key: keyOf(a.Run, string(a.Kind)+"/"+string(a.Contract)), Value: raw, By: string(a.By), ID: id})
+	key := keyOf(a.Run, string(a.Kind)+"/"+string(a.Contract))
+	before, err := state.Get(tx, key)
+	if err != nil && agency.KindOf(err) != agency.KindNotFound {
+		return a, err
+	}
+	e, err := state.Put(tx, state.Write{Key: key, Value: raw, By: string(a.By), ID: id})
 	if err != nil {
 		return a, err
 	}
-	return read(e)
+	if a, err = read(e); err != nil || e.ID == before.ID {
+		return a, err
+	}
+	ev := agency.NewEvent(a.Run, agency.SeverityInfo, told(a), agency.Published{Kind: a.Kind, Version: a.Version})
+	ev.ContractID, ev.AgentID, ev.Role, ev.RelatedState = a.Contract, a.By, role, e.ID
+	_, err = event.Append(tx, ev)
+	return a, err
+}
+
+// told is an artifact in a line.
+func told(a agency.Artifact) string {
+	again := ""
+	if a.Version > 1 {
+		again = fmt.Sprintf(", version %d", a.Version)
+	}
+	return a.Kind.Words() + " published" + again + ": " + text.FirstLine(a.Content, 100)
 }
 
 // List are the artifacts of a run of some kinds: by kind, then in the order in which they

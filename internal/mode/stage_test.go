@@ -250,7 +250,7 @@ func (s *stage) registry() *flow.Registry {
 		s.through(r, steps, name)
 	}
 	tierlog.New(s.db, agency.Fence{}).Bind(steps)
-	for _, name := range []string{"artifacts", "slices", "joint", "verdicts", "accept", "amendments", "note", "drop"} {
+	for _, name := range []string{"artifacts", "slices", "joint", "verdicts", "accept", "amendments", "note", "drop", "swarm"} {
 		s.through(r, steps, "tiers."+name)
 	}
 	return r

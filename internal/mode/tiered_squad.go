@@ -218,6 +218,9 @@ func task(c flow.Ctx, _ *team.Team, a *contractrun.Run) (failure string, err err
 // round carries tasks out and has them judged together. Stop is why the run ends.
 func (s *squad) round(c flow.Ctx, tasks []agency.Contract, n int) (joint agency.JointVerdict, stop string, err error) {
 	_, err = flow.Go(c, fmt.Sprintf("round-%d", n), func(c flow.Ctx) error {
+		if _, err := flow.Call(c, tierlog.RecordSwarm, "swarm", swarmOf(s, tasks, n)); err != nil {
+			return err
+		}
 		s.team = team.New(s.input(s.shared, task, s.retask, s.parallel()))
 		out, err := s.team.Execute(c, tasks)
 		if err != nil || out.Stopped != "" {
@@ -232,6 +235,18 @@ func (s *squad) round(c flow.Ctx, tasks []agency.Contract, n int) (joint agency.
 		return err
 	}).Get(c)
 	return joint, stop, err
+}
+
+// swarmOf is what is told of a squad's tasks that begin.
+func swarmOf(s *squad, tasks []agency.Contract, n int) tierlog.Swarm {
+	out := tierlog.Swarm{Run: s.in.Run, Workstream: s.of.Contract.ID, SwarmStarted: agency.SwarmStarted{Round: n, Parallel: s.parallel()}}
+	for _, t := range tasks {
+		out.Tasks = append(out.Tasks, t.ID)
+		if len(t.DependsOn) > 0 {
+			out.Waiting++
+		}
+	}
+	return out
 }
 
 // count notes what a round made of the tasks: what was done again takes the place of what it

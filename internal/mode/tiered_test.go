@@ -58,7 +58,7 @@ func (s *stage) publish(in session.Spec, part string) error {
 		}
 		for _, kind := range agency.ArtifactKinds() {
 			if content, ok := made[kind]; ok {
-				if _, err := artifact.Publish(tx, agency.Artifact{Kind: kind, Run: run, Contract: in.Contract, By: in.Agent, Content: content}, part+string(kind)); err != nil {
+				if _, err := artifact.Publish(tx, agency.Artifact{Kind: kind, Run: run, Contract: in.Contract, By: in.Agent, Content: content}, in.Role, part+string(kind)); err != nil {
 					return err
 				}
 			}

@@ -266,7 +266,7 @@ func (a artifacts) Publish(ctx context.Context, kind agency.ArtifactKind, conten
 	err = d.Write(ctx, func(tx *store.Tx) (err error) {
 		now, err = artifact.Publish(tx, agency.Artifact{
 			Kind: kind, Run: d.Spec.Run, Contract: d.Spec.Contract, By: d.Spec.Agent, Content: string(d.DB.Redact([]byte(content))),
-		}, string(d.messageID(string(d.Spec.Agent)+"/artifact", d.turn, d.idx)))
+		}, d.Spec.Role, string(d.messageID(string(d.Spec.Agent)+"/artifact", d.turn, d.idx)))
 		return err
 	})
 	return now, err

@@ -34,6 +34,7 @@ func (s *Activities) Bind(r *flow.Registry) {
 	effects.BindWrite(r, s.db, s.fence, RecordAcceptance, recordAcceptance)
 	effects.BindWrite(r, s.db, s.fence, RecordNote, recordNote)
 	effects.BindWrite(r, s.db, s.fence, DropLine, dropLine)
+	effects.BindWrite(r, s.db, s.fence, RecordSwarm, recordSwarm)
 	flow.Bind(r, ReadAmendments, s.readAmendments)
 	flow.Bind(r, ReadArtifacts, s.readArtifacts)
 	flow.Bind(r, ReadSlices, s.readSlices)
@@ -222,6 +223,30 @@ func recordNote(tx *store.Tx, _ agency.StepKey, in Note) error {
 	}
 	_, err = event.Append(tx, ev)
 	return err
+}
+
+// Swarm is the tasks of a workstream that begin.
+type Swarm struct {
+	Run        agency.RunID      `json:"run"`
+	Workstream agency.ContractID `json:"workstream"`
+	agency.SwarmStarted
+}
+
+// RecordSwarm tells that they do, once a round.
+var RecordSwarm = flow.Activity[Swarm, flow.None]{Name: "tiers.swarm"}
+
+func recordSwarm(tx *store.Tx, key agency.StepKey, in Swarm) error {
+	in.Step = key
+	said := agency.Things(len(in.Tasks), "task begins", "tasks begin")
+	if n := min(in.Parallel, len(in.Tasks)-in.Waiting); n > 1 {
+		said += fmt.Sprintf(", %d at once", n)
+	}
+	if in.Waiting > 0 {
+		said += fmt.Sprintf(", %d after others", in.Waiting)
+	}
+	ev := agency.NewEvent(in.Run, agency.SeverityInfo, said+": "+text.Head(agency.JoinIDs(in.Tasks, ", "), 200), in.SwarmStarted)
+	ev.ContractID, ev.Role, ev.Tier = in.Workstream, agency.RoleImplementer, string(agency.TierImplementer)
+	return effects.AppendOnce(tx, ev, func(d *agency.SwarmStarted) bool { return d.Step == key })
 }
 
 // DropLine gives back the names that the tasks of a workstream have reserved: what they landed

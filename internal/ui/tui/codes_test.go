@@ -26,6 +26,11 @@ func TestCodesNameTheirStep(t *testing.T) {
 		{agency.RoleSquadLead, "api", agency.Completed{Outcome: "landed"}, "completed"},
 		{agency.RoleImplementer, "t", agency.Completed{Outcome: "landed"}, "DONE"},
 		{agency.RoleImplementer, "t", agency.Completed{Session: "r/t/attempt-1"}, "completed"},
+		{agency.RoleLead, "t2-design", agency.Published{Kind: agency.ArtifactBoundaries, Version: 1}, "BOUNDS_READY"},
+		{agency.RoleLead, "t2-design", agency.Published{Kind: agency.ArtifactAssumptions, Version: 1}, "published"},
+		{agency.RoleLead, "t2-synthesis", agency.Published{Kind: agency.ArtifactArchitecture, Version: 2}, "SYNTH_DONE"},
+		{agency.RoleArchitect, "t2-web", agency.Published{Kind: agency.ArtifactProposal, Version: 1}, "published"},
+		{agency.RoleImplementer, "api", agency.SwarmStarted{Round: 1}, "SWARM_START"},
 		{agency.RoleLead, "t2-design", agency.Completed{Outcome: "published"}, "LEAD_DONE"},
 	} {
 		ev := agency.NewEvent("run-abcd2345", agency.SeverityInfo, "said", tt.d)
