@@ -100,7 +100,7 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 			return err
 		}
 		for i, p := range doc.Planned {
-			doc.Planned[i].Contracts = slices.DeleteFunc(p.Contracts, func(c agency.Contract) bool { return c.ID != agency.ContractID(only) })
+			doc.Planned[i].Contracts = slices.DeleteFunc(slices.Clone(p.Contracts), func(c agency.Contract) bool { return c.ID != agency.ContractID(only) })
 		}
 	}
 	if f.tier != "" {

@@ -205,7 +205,7 @@ func (t *told) add(ev agency.Event) agency.Detail {
 // show adds to a document what the events tell.
 func (t *told) show(doc *api.InspectDoc) {
 	doc.Landings, doc.Plans = slices.Clone(t.landings), slices.Clone(t.plans) // which are written to
-	doc.Planned = append(slices.Clip(t.given), doc.Planned...)
+	doc.Planned = slices.Concat(t.given, doc.Planned)
 	doc.Routing, doc.Joints = slices.Clip(t.routing), slices.Clip(t.joints)
 	doc.Acceptances, doc.Amendments = slices.Clip(t.acceptances), slices.Clip(t.amendments)
 	doc.Interventions = orEmpty(slices.Clone(t.trail.Interventions()))
