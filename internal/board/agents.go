@@ -165,8 +165,8 @@ func absent(q store.Querier, run agency.RunID, id agency.AgentID) error {
 	return agency.Errorf(agency.KindConflict, "agent %s of run %s has ended: %s", id, run, a.Status)
 }
 
-// Leave ends an agent as completed, failed or terminated. What it holds goes to
-// whoever waits for it, mail that only it could read becomes dead letters.
+// Leave ends an agent as completed, failed or terminated. Mail that only it could read
+// becomes dead letters.
 // Leaving again changes nothing.
 func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus, reason string) error {
 	if !status.Ended() {
@@ -180,9 +180,6 @@ func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus
 		return err
 	}
 	delete(agentsKnown(tx), Member{run, id})
-	if err := store.Tell(tx, Left(), Departure{Member{run, id}, "its holder has " + string(status)}); err != nil {
-		return err
-	}
 	_, err = Bury(tx, run, id, "the recipient has ended: "+string(status))
 	return err
 }

@@ -83,11 +83,11 @@ func TestABroadcastHasADeliveryForEachLiveAgent(t *testing.T) {
 	d.want("1:delivered")
 	d.do(func(tx *store.Tx) error { return MarkRead(tx, as("ann", ""), "1") })
 	d.do(func(tx *store.Tx) error { return MarkProcessed(tx, as("ann", ""), "1") })
-	d.do(func(tx *store.Tx) error { return Fail(tx, as("cid", ""), "1", "cannot") })
+	d.do(func(tx *store.Tx) error { return Leave(tx, run, "cid", AgentFailed, "") })
 	d.want("1:failed 1/cid/failed:pending") // bob is told
 	var ds []Delivery
 	d.do(func(tx *store.Tx) (err error) { ds, err = Deliveries(tx, run, "1"); return err })
-	if len(ds) != 2 || ds[0].Agent != "ann" || ds[0].Status != agency.MailProcessed || ds[0].ReadAt.IsZero() || ds[1].Reason != "cannot" {
+	if len(ds) != 2 || ds[0].Agent != "ann" || ds[0].Status != agency.MailProcessed || ds[0].ReadAt.IsZero() || ds[1].Reason != "the recipient has ended: failed" {
 		t.Errorf("%+v", ds)
 	}
 	lone := msg("2", agency.FromSystem, agency.Everyone)
@@ -144,7 +144,6 @@ func TestEachIllegalStepIsNamed(t *testing.T) {
 		return func(tx *store.Tx) error { return MarkRead(tx, who, id) }
 	}
 	processed := func(tx *store.Tx) error { return MarkProcessed(tx, as("ann", "s1"), "1") }
-	failed := func(tx *store.Tx) error { return Fail(tx, as("ann", "s1"), "1", "no") }
 	d.send(msg("1", "bob", "ann"), msg("2", "bob", "ann"))
 	d.refuse(agency.KindConflict, read(as("ann", "s1"), "1")) // pending
 	d.refuse(agency.KindConflict, processed)
@@ -154,13 +153,6 @@ func TestEachIllegalStepIsNamed(t *testing.T) {
 	d.refuse(agency.KindConflict, processed)
 	d.refuse(agency.KindConflict, read(as("ann", "s2"), "1")) // s1 has it
 	d.want("1:delivered 2:pending")
-	d.do(func(tx *store.Tx) error { return Return(tx, as("ann", "s2"), "1") })
-	d.want("1:delivered 2:pending")
-	d.do(func(tx *store.Tx) error { return Return(tx, as("ann", "s1"), "1") })
-	d.want("1:pending 2:pending")
-	if got := d.claim(as("ann", "s1")); got != "1" {
-		t.Errorf("what was put back has lost its place: %s is first", got)
-	}
 	for range 2 {
 		d.do(read(as("ann", "s1"), "1"))
 	}
@@ -169,9 +161,7 @@ func TestEachIllegalStepIsNamed(t *testing.T) {
 	}
 	d.do(read(as("ann", "s1"), "1"))
 	d.want("1:processed 2:pending")
-	d.refuse(agency.KindConflict, failed)
-	d.do(func(tx *store.Tx) error { return Fail(tx, as("ann", "s1"), "2", "no") })
-	d.do(func(tx *store.Tx) error { return Fail(tx, as("ann", "s1"), "2", "no") })
+	d.do(func(tx *store.Tx) error { return Leave(tx, run, "ann", AgentFailed, "") })
 	d.refuse(agency.KindConflict, read(as("ann", "s1"), "2")) // a dead letter
 	d.want("1:processed 2:failed 2/ann/failed:pending")
 }

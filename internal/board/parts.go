@@ -17,15 +17,6 @@ type Member struct {
 	Agent agency.AgentID
 }
 
-// Departure is the end of an agent: what it holds is free, for this reason.
-type Departure struct {
-	Member
-	Reason string
-}
-
-// Left tells that an agent has ended.
-func Left() store.Topic[Departure] { return store.Topic[Departure]{Name: "board.left"} }
-
 // HandedOver tells that a package is in the inbox of a contract's next agent.
 // Its id is that of the message.
 func HandedOver() store.Topic[Package] { return store.Topic[Package]{Name: "board.handoff"} }

@@ -81,33 +81,6 @@ func MarkProcessed(tx *store.Tx, who Recipient, which ...agency.MessageID) error
 	})
 }
 
-// Fail makes a dead letter of a message that the recipient cannot act on, and
-// tells its sender. For a dead letter it is nothing. KindConflict for a
-// message that is processed.
-func Fail(tx *store.Tx, who Recipient, id agency.MessageID, reason string) error {
-	return each(tx, who, []agency.MessageID{id}, func(h head) error {
-		switch h.status {
-		case agency.MailFailed:
-			return nil
-		case agency.MailProcessed:
-			return h.illegal(agency.MailFailed)
-		}
-		return h.bury(tx, reason, true)
-	})
-}
-
-// Return puts back what the recipient has claimed and will not show: it waits
-// again, in its old place, for this agent or for another of the role. What is
-// not delivered is left as it is.
-func Return(tx *store.Tx, who Recipient, which ...agency.MessageID) error {
-	return each(tx, who, which, func(h head) error {
-		if h.status != agency.MailDelivered || h.session != who.Session {
-			return nil
-		}
-		return h.back(tx)
-	})
-}
-
 // each finds each message as it was sent to an agent.
 func each(tx *store.Tx, who Recipient, which []agency.MessageID, fn func(head) error) error {
 	for _, id := range which {

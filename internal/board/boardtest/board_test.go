@@ -174,10 +174,6 @@ func (b *backend) plain(tx *store.Tx, run agency.RunID, op boardtest.Op) (string
 				return "", err
 			}
 		}
-	case "own":
-		err = state.Own(tx, key(run, op), who)
-	case "disown":
-		err = state.Disown(tx, key(run, op), who)
 	case "show":
 		err = board.MarkRead(tx, b.who(run, op), agency.MessageID(op.At))
 	case "settle":

@@ -135,7 +135,7 @@ type Step struct {
 // done to.
 func faces() [][2]string {
 	return [][2]string{
-		{"put swap swap delete own disown get", "k l"},
+		{"put swap swap delete get", "k l"},
 		{"send write write claim claim show settle mail", "a b c d role:x role:y *"},
 	}
 }

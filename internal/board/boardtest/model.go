@@ -49,7 +49,6 @@ type cell struct {
 	version int64
 	value   string
 	there   bool
-	owner   string
 	until   time.Duration // 0: for ever
 }
 
@@ -84,7 +83,7 @@ func (m *model) do(op Op) string {
 	switch op.Do {
 	case "join", "leave", "beat", "missed", "tidy":
 		return m.presence(op)
-	case "put", "swap", "delete", "own", "disown", "get":
+	case "put", "swap", "delete", "get":
 		return m.state(op)
 	}
 	return m.post(op)
@@ -140,11 +139,6 @@ func (m *model) presence(op Op) string {
 
 func (m *model) leave(who string) {
 	m.agents[who].ended = true
-	for _, c := range m.keys {
-		if c.owner == who {
-			c.owner = ""
-		}
-	}
 	for _, l := range slices.Clone(m.mail) {
 		switch {
 		case l.to != who || l.status != "pending" && l.status != "delivered":
@@ -181,35 +175,17 @@ func (m *model) state(op Op) string {
 		m.keys[op.At] = c
 	}
 	there := c.there && (c.until == 0 || c.until > m.now)
-	switch op.Do {
-	case "get":
-		if !there {
-			return notFound
-		}
-		return fmt.Sprint(c.version, ":", c.value)
-	case "own":
-		if fault := m.live(op.Who); fault != "" {
-			return fault
-		}
-		if c.owner != "" && c.owner != op.Who {
-			return conflict
-		}
-		c.owner = op.Who
-		return "ok"
-	}
-	if c.owner != "" && c.owner != op.Who {
-		return denied
-	}
 	switch {
-	case op.Do == "disown":
-		c.owner = ""
-		return "ok"
+	case op.Do == "get" && !there:
+		return notFound
+	case op.Do == "get":
+		return fmt.Sprint(c.version, ":", c.value)
 	case op.Do == "swap" && op.Version != c.version && !(op.Version == 0 && !there):
 		return fmt.Sprint(conflict, " ", c.version)
 	case op.Do == "delete" && !there:
 		return notFound
 	}
-	*c = cell{version: c.version + 1, value: op.Text, there: op.Do != "delete", owner: c.owner}
+	*c = cell{version: c.version + 1, value: op.Text, there: op.Do != "delete"}
 	if op.For > 0 && op.Do != "delete" {
 		c.until = m.now + op.For
 	}

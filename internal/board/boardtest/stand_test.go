@@ -39,7 +39,6 @@ func stand(ctx context.Context, b boardtest.Backend) error {
 		{Do: "send", At: agency.Everyone, Text: "all"},
 		{Do: "put", Who: "a", At: "k", Text: "1"},
 		{Do: "put", Who: "a", At: "k", Text: "2"},
-		{Do: "own", Who: "b", At: "mine"},
 		{Do: "put", Who: "b", At: "mine", Text: `"x"`},
 	} {
 		if _, err := b.Do(ctx, stormRun, op); err != nil {
@@ -61,9 +60,6 @@ func standing(ctx context.Context, b *backend) (out []string, err error) {
 			return nil, err
 		}
 		out = append(out, op.Do+" "+res.Text)
-	}
-	if _, err := b.Do(ctx, stormRun, boardtest.Op{Do: "put", Who: "a", At: "mine", Text: "1"}); agency.KindOf(err) != agency.KindDenied {
-		return nil, fmt.Errorf("a key of b's: %w", err)
 	}
 	err = b.Read(ctx, func(q *store.Snapshot) error {
 		all, err := state.Checkpoints(q, stormRun, "")

@@ -15,13 +15,7 @@ var migrations embed.FS
 
 // Migrations is this package's schema. It needs those of event, lease and board.
 func Migrations() store.Set {
-	return store.Set{Name: "board_state", FS: migrations, Hooks: []store.Hook{store.On(board.Left(), disown), store.On(board.HandedOver(), share)}}
-}
-
-// disown is for an agent that has ended.
-func disown(tx *store.Tx, d board.Departure) error {
-	_, err := tx.Exec(disownAll, string(d.Run), string(d.Agent))
-	return err
+	return store.Set{Name: "board_state", FS: migrations, Hooks: []store.Hook{store.On(board.HandedOver(), share)}}
 }
 
 // OutputsKey is where the outputs of a contract stand.

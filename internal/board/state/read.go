@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"agency/internal/agency"
-	"agency/internal/board"
 	"agency/internal/lease"
 	"agency/internal/store"
 )
@@ -36,48 +35,6 @@ func List(q store.Querier, k Key) ([]Entry, error) {
 		return nil, err
 	}
 	return entries(q, selectRange, k.columns(store.PrefixEnd(k.Name), int64(now))...)
-}
-
-// History reads the versions of a key that are kept, oldest first.
-func History(q store.Querier, k Key) ([]Entry, error) {
-	return entries(q, selectHistory, k.columns()...)
-}
-
-// Own makes an agent the only one that may write a key, which need not be
-// there yet. KindConflict where another is.
-func Own(tx *store.Tx, k Key, by agency.AgentID) error {
-	if err := (&Write{Key: k, By: string(by), deleted: true}).check(); err != nil {
-		return err
-	}
-	if k.Namespace == Global { // an agent's end gives free what is its run's
-		return agency.Errorf(agency.KindInvalid, "%s is of all runs: no agent can own it", k)
-	}
-	if err := board.MustLive(tx, k.Run, by); err != nil {
-		return err
-	}
-	now, err := current(tx, k)
-	if err != nil {
-		return err
-	}
-	if now.Owner != "" && now.Owner != by {
-		return agency.Errorf(agency.KindConflict, "%s belongs to %s", k, now.Owner)
-	}
-	_, err = tx.Exec(putOwner, k.columns(string(by))...)
-	return err
-}
-
-// Disown lets others write the key again. KindDenied where it belongs to
-// another.
-func Disown(tx *store.Tx, k Key, by agency.AgentID) error {
-	now, err := current(tx, k)
-	switch {
-	case err != nil || now.Owner == "":
-		return err
-	case now.Owner != by:
-		return agency.Errorf(agency.KindDenied, "%s belongs to %s, not to %s", k, now.Owner, by)
-	}
-	_, err = tx.Exec(disownKey, k.columns()...)
-	return err
 }
 
 // current is what a key is now: a Deleted entry with its last version, 0 where
@@ -118,7 +75,7 @@ func entries(q store.Querier, query string, args ...any) ([]Entry, error) {
 	return store.All(q, func(row store.Scanner) (e Entry, err error) {
 		var value string
 		var created int64
-		err = row.Scan(&e.Namespace, &e.Run, &e.Of, &e.Name, &e.Owner, &e.expires, &e.ID, &e.Version,
+		err = row.Scan(&e.Namespace, &e.Run, &e.Of, &e.Name, &e.expires, &e.ID, &e.Version,
 			&e.Previous, &e.Deleted, &e.Type, &value, &e.CreatedBy, &created)
 		if value != "" {
 			e.Value = json.RawMessage(value)

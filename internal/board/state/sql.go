@@ -11,20 +11,11 @@ const (
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 
 	// putHead has a version count.
-	putHead = `INSERT INTO board_state_head (namespace, run_id, of_id, key, id, owner, expires) VALUES (?, ?, ?, ?, ?, '', ?)
+	putHead = `INSERT INTO board_state_head (namespace, run_id, of_id, key, id, expires) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (namespace, run_id, of_id, key) DO UPDATE SET id = excluded.id, expires = excluded.expires`
 
-	// putOwner gives a key to an agent, whether or not it was written.
-	putOwner = `INSERT INTO board_state_head (namespace, run_id, of_id, key, id, owner, expires) VALUES (?, ?, ?, ?, 0, ?, 0)
-ON CONFLICT (namespace, run_id, of_id, key) DO UPDATE SET owner = excluded.owner`
-
-	// disownKey lets all write a key, disownAll the keys of an agent.
-	disownKey = `UPDATE board_state_head SET owner = '' WHERE ` + isSpace + ` AND key = ?`
-	disownAll = `UPDATE board_state_head SET owner = '' WHERE run_id = ? AND owner = ?`
-
-	selectEntries = `SELECT h.namespace, h.run_id, h.of_id, h.key, h.owner, h.expires, coalesce(s.id, 0), coalesce(s.version, 0),
-coalesce(s.previous, 0), coalesce(s.deleted, 1), coalesce(s.type, ''), coalesce(s.value, ''), coalesce(s.author, ''), coalesce(s.created_at, 0)
-FROM board_state_head h LEFT JOIN board_state s ON s.id = h.id `
+	selectEntries = `SELECT h.namespace, h.run_id, h.of_id, h.key, h.expires, s.id, s.version, s.previous, s.deleted, s.type, s.value, s.author, s.created_at
+FROM board_state_head h JOIN board_state s ON s.id = h.id `
 
 	// selectEntry reads a key.
 	selectEntry = selectEntries + `WHERE h.namespace = ? AND h.run_id = ? AND h.of_id = ? AND h.key = ?`
@@ -39,14 +30,12 @@ AND s.deleted = 0 AND (h.expires = 0 OR h.expires > ?) ORDER BY h.key`
 	// nextExpiry is when the first key expires.
 	nextExpiry = `SELECT coalesce(min(expires), 0) FROM board_state_head WHERE expires > 0`
 
-	selectVersions = `SELECT namespace, run_id, of_id, key, '', 0, id, version, previous, deleted, type, value, author, created_at
+	selectVersions = `SELECT namespace, run_id, of_id, key, 0, id, version, previous, deleted, type, value, author, created_at
 FROM board_state `
 
-	// selectVersion reads a version, selectWritten that of a client's write,
-	// selectHistory those of a key.
+	// selectVersion reads a version, selectWritten that of a client's write.
 	selectVersion = selectVersions + `WHERE id = ?`
 	selectWritten = selectVersions + `WHERE ` + isSpace + ` AND key = ? AND token = ?`
-	selectHistory = selectVersions + `WHERE ` + isSpace + ` AND key = ? ORDER BY version`
 
 	// deleteOld removes the versions of a run that do not count, selectPrunable reads
 	// the runs that have any.

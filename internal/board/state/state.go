@@ -1,8 +1,8 @@
 // Package state is what the agents of a run agree on: keys with versions, of the
 // repository, a run, a contract or an agent.
 //
-// Each operation is a function of a transaction (store.Tx). Who ends owns no key any more, and the outputs of a
-// handoff are shared, in the same commits (see Hooks of Migrations).
+// Each operation is a function of a transaction (store.Tx). The outputs of a handoff are
+// shared in the commit of its message (see Hooks of Migrations).
 //
 // The package does not know what a value means.
 package state
@@ -76,7 +76,6 @@ type Entry struct {
 	Type      ValueType       `json:"value_type,omitempty"`
 	Value     json.RawMessage `json:"value,omitempty"`
 	Deleted   bool            `json:"deleted,omitempty"`
-	Owner     agency.AgentID  `json:"owner_agent_id,omitempty"`
 	CreatedBy string          `json:"created_by"`
 	CreatedAt time.Time       `json:"created_at"`
 	// expires is when the awake clock takes it away; 0 never.
@@ -132,20 +131,6 @@ func Swap(tx *store.Tx, w Write, version int64) (Entry, error) {
 	})
 }
 
-// Modify writes what fn makes of the present entry. Many clients of one
-// key wait in line with it instead of trying again against each other. fn gets
-// a Deleted entry where there is none; it must not block.
-func Modify(tx *store.Tx, w Write, fn func(Entry) (json.RawMessage, error)) (Entry, error) {
-	now, err := current(tx, w.Key)
-	if err != nil {
-		return Entry{}, err
-	}
-	if w.Value, err = fn(now); err != nil {
-		return Entry{}, err
-	}
-	return write(tx, w, nil)
-}
-
 // Delete deletes a key, which is a version of it too. KindNotFound where
 // there is nothing to delete.
 func Delete(tx *store.Tx, k Key, by string) (Entry, error) {
@@ -171,9 +156,6 @@ func write(tx *store.Tx, w Write, allow func(Entry) error) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if now.Owner != "" && w.By != string(now.Owner) {
-		return Entry{}, agency.Errorf(agency.KindDenied, "%s belongs to %s alone", w.Key, now.Owner)
-	}
 	if allow != nil {
 		if err := allow(now); err != nil {
 			return Entry{}, err
@@ -186,7 +168,7 @@ func write(tx *store.Tx, w Write, allow func(Entry) error) (Entry, error) {
 func add(tx *store.Tx, w Write, prev Entry) (e Entry, err error) {
 	e = Entry{
 		Key: w.Key, Version: prev.Version + 1, Previous: prev.ID, Type: w.Type, Deleted: w.deleted,
-		Value: json.RawMessage(tx.Redact(w.Value)), Owner: prev.Owner, CreatedBy: w.By, CreatedAt: tx.Now,
+		Value: json.RawMessage(tx.Redact(w.Value)), CreatedBy: w.By, CreatedAt: tx.Now,
 	}
 	if w.TTL > 0 {
 		now, err := lease.Awake(tx)

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -80,7 +79,10 @@ func TestCompareAndSwap(t *testing.T) {
 	d.Do(swap("4", 0))
 	d.see(key("k"), "4:4")
 	var past []Entry
-	d.Do(func(tx *store.Tx) (err error) { past, err = History(tx, key("k")); return err })
+	d.Do(func(tx *store.Tx) (err error) {
+		past, err = entries(tx, selectVersions+`WHERE `+isSpace+` AND key = ? ORDER BY version`, key("k").columns()...)
+		return err
+	})
 	var got []string
 	for i, e := range past {
 		got = append(got, fmt.Sprintf("%d:%s:%t", e.Version, e.Value, e.Deleted))
@@ -113,34 +115,9 @@ func TestTheSameWriteAgain(t *testing.T) {
 	d.see(key("k"), "2:2")
 }
 
-func TestOwnership(t *testing.T) {
+// The keys of an agent are its own alone.
+func TestAgentsKeys(t *testing.T) {
 	d := newDesk(t)
-	d.Join("ada", "bob")
-	own := func(by agency.AgentID) func(*store.Tx) error {
-		return func(tx *store.Tx) error { return Own(tx, key("k"), by) }
-	}
-	put := func(by string) func(*store.Tx) error {
-		return func(tx *store.Tx) error {
-			w := value("k", "1")
-			w.By = by
-			_, err := Put(tx, w)
-			return err
-		}
-	}
-	d.Do(own("ada")) // before it is written
-	d.see(key("k"), "none")
-	d.Refuse(agency.KindConflict, own("bob"))
-	d.Refuse(agency.KindDenied, put("bob"))
-	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { return Disown(tx, key("k"), "bob") })
-	d.Do(put("ada"))
-	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { _, err := Delete(tx, key("k"), "bob"); return err })
-	d.Do(func(tx *store.Tx) error { return Disown(tx, key("k"), "ada") })
-	d.Do(put("bob"))
-	d.Do(own("ada"))
-	d.Leave("ada")
-	d.Do(put("bob"))
-	d.Refuse(agency.KindNotFound, own("nobody"))
-	d.Refuse(agency.KindInvalid, func(tx *store.Tx) error { return Own(tx, Key{Namespace: Global, Name: "k"}, "bob") })
 	mine := Write{Key: Key{Namespace: OfAgent, Run: run, Of: "bob", Name: "k"}, Value: []byte("1"), By: "ada"}
 	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { _, err := Put(tx, mine); return err })
 	mine.By = "bob"
@@ -245,8 +222,8 @@ func TestBadState(t *testing.T) {
 	}
 }
 
-// TestModifyLosesNothing has clients that add to one key at once.
-func TestModifyLosesNothing(t *testing.T) {
+// Clients that add to one key at once, each in a transaction, lose nothing.
+func TestTransactionsLoseNothing(t *testing.T) {
 	d := newDesk(t)
 	const clients, each = 8, 10
 	done := make(chan error)
@@ -255,15 +232,11 @@ func TestModifyLosesNothing(t *testing.T) {
 			var err error
 			for range each {
 				err = errors.Join(err, d.Write(t.Context(), func(tx *store.Tx) error {
-					_, err := Modify(tx, value("n", ""), func(e Entry) (json.RawMessage, error) {
-						var n int
-						if !e.Deleted {
-							if err := json.Unmarshal(e.Value, &n); err != nil {
-								return nil, err
-							}
-						}
-						return json.Marshal(n + 1)
-					})
+					e, err := Get(tx, key("n"))
+					if err != nil && agency.KindOf(err) != agency.KindNotFound {
+						return err
+					}
+					_, err = Put(tx, value("n", fmt.Sprint(e.Version+1)))
 					return err
 				}))
 			}

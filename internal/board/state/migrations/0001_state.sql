@@ -1,5 +1,5 @@
 -- The shared state: every version of a key is a row that is never changed, the
--- head of the key says which one counts, who owns it and until when.
+-- head of the key says which one counts and until when.
 CREATE TABLE board_state (
     id         INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY, -- rises in commit order: what events go by
     namespace  TEXT NOT NULL, -- global, run, contract or agent
@@ -24,10 +24,8 @@ CREATE TABLE board_state_head (
     run_id    TEXT NOT NULL,
     of_id     TEXT NOT NULL,
     key       TEXT NOT NULL,
-    id        INTEGER NOT NULL, -- 0: owned before it was written
-    owner     TEXT NOT NULL,
+    id        INTEGER NOT NULL, -- of the version that counts
     expires   INTEGER NOT NULL, -- nanoseconds of the awake clock; 0: never
     PRIMARY KEY (namespace, run_id, of_id, key)
 );
-CREATE INDEX board_state_owner ON board_state_head (run_id, owner) WHERE owner <> '';
 CREATE INDEX board_state_expires ON board_state_head (expires) WHERE expires > 0;
