@@ -39,10 +39,20 @@ type MergeGate struct {
 	Anew *land.Moved `json:"anew,omitempty"`
 	// Held says why the run's branch is not where its work is.
 	Held string `json:"held,omitempty"`
+	// Second says that a person has sent the work back once: another reject ends the run.
+	Second bool `json:"second,omitempty"`
 	// Untested is Input's.
 	Untested bool `json:"untested,omitempty"`
 	// Given are the writes that a person gave contracts in a plan.
 	Given map[agency.ContractID][]string `json:"given,omitempty"`
+}
+
+// rejecting is what a reject does.
+func (s MergeGate) rejecting() string {
+	if s.Second {
+		return "end the run: it was sent back once; its branch stays"
+	}
+	return "send it back once; a second time ends the run"
 }
 
 // shows are the commits or trees whose difference the gate shows.
@@ -130,7 +140,7 @@ func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in Mer
 	return s.openGate(ctx, "", agency.Gate{
 		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
 		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || view.TestsRed || in.Problem != "" && !in.onlyAnew(),
-		Weakened: view.Weakened, Acts: view.Acts, Red: view.Reds, Approving: in.approving(), Base: from, Head: in.Head,
+		Weakened: view.Weakened, Acts: view.Acts, Red: view.Reds, Approving: in.approving(), Rejecting: in.rejecting(), Base: from, Head: in.Head,
 	})
 }
 

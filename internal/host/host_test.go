@@ -104,6 +104,12 @@ func TestAnswersFitTheirGate(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
+	for note, ok := range map[string]bool{"1": true, " 2 ": true, "0": false, "3": false, "-1": false, "seven": true, "7 of them": true} {
+		g := agency.Gate{Kind: agency.GateQuestion, Options: []string{"a", "b"}}
+		if err := checkAnswer(g, agency.Decision{Verb: agency.Approve, Note: note}); (err == nil) != ok {
+			t.Errorf("%q of two options: %v", note, err)
+		}
+	}
 }
 
 func TestCopySurvivesTheStore(t *testing.T) {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 
 	"agency/internal/agency"
@@ -171,6 +172,9 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 	switch {
 	case d.Verb == agency.Approve && g.Kind == agency.GateQuestion && d.Note == "":
 		return agency.Errorf(agency.KindInvalid, "a question needs an answer").WithMend("agency approve %s --note TEXT", g.RunID)
+	case d.Verb == agency.Approve && g.Kind == agency.GateQuestion && len(g.Options) > 0 && isNumber(d.Note) && d.Choice(g.Options) < 0:
+		return agency.Errorf(agency.KindInvalid, "there is no option %s: want 1 to %d, or your answer in words", strings.TrimSpace(d.Note), len(g.Options)).
+			WithMend("agency inspect %s", g.RunID)
 	case d.Verb == agency.Reject && (g.Kind == agency.GateMerge || g.Kind == agency.GatePlan) && strings.TrimSpace(d.Note) == "":
 		return agency.Errorf(agency.KindInvalid, "a rejected %s goes back to be done again, for which the agents must be told why", map[agency.GateKind]string{agency.GateMerge: "work", agency.GatePlan: "plan"}[g.Kind]).
 			WithMend("agency reject %s --reason TEXT", g.RunID)
@@ -184,6 +188,11 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 			WithMend("agency inspect %s", g.RunID)
 	}
 	return nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(strings.TrimSpace(s))
+	return err == nil
 }
 
 // checkGrant refuses a new limit with which the run would wait again at once: one below

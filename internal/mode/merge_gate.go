@@ -39,6 +39,7 @@ type delivery struct {
 	named    bool            // its merge gates bear the contract's id: another may be shown before or after
 	landed   land.Landed
 	whole    bool // all that was to be done is: the run's feature is
+	second   bool // a person has sent it back once
 	// rework makes what a person rejected once better, on top of a commit. A
 	// failure is why it did not.
 	rework func(c flow.Ctx, reason string, base agency.OID) (again delivery, failure string, err error)
@@ -55,6 +56,7 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 				return Result{}, err
 			}
 		}
+		d.second = second
 		end, decision, err := mergeGate(c, in, d)
 		if err != nil || decision.Verb != agency.Reject {
 			return end, err
@@ -82,7 +84,7 @@ func mergeGate(c flow.Ctx, in Input, of delivery) (Result, agency.Decision, erro
 		}
 		spec := effects.MergeGate{
 			Run: in.Run, Gate: contractrun.GateID(in.Run, name), Contract: of.contract.ID, Target: in.Target, Land: in.Land,
-			Base: in.Base, Head: head, Tree: of.landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held,
+			Base: in.Base, Head: head, Tree: of.landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held, Second: of.second,
 		}
 		if in.Plan != nil {
 			spec.Given = planning.Writes(in.Plan.Contracts)

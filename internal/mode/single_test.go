@@ -2,12 +2,14 @@ package mode
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
 	"agency/internal/land"
+	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
 )
@@ -231,5 +233,25 @@ func TestBudgetIsRaised(t *testing.T) {
 			}
 			return err
 		})
+	}
+}
+
+// A merge gate says what a reject does there, which is another thing once the work was sent
+// back.
+func TestSecondMergeGateSaysSo(t *testing.T) {
+	s := newStage(t)
+	s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}, "merge-main-2-1": {Verb: agency.Reject, Note: "still no"}}
+	s.play(input)
+	var says []string
+	err := s.db.Read(t.Context(), func(q *store.Snapshot) error {
+		gates, err := registry.Gates(q, run)
+		for _, g := range gates {
+			says = append(says, g.Rejecting)
+		}
+		return err
+	})
+	want := []string{"send it back once; a second time ends the run", "end the run: it was sent back once; its branch stays"}
+	if err != nil || !slices.Equal(says, want) {
+		t.Errorf("%v: %q, want %q", err, says, want)
 	}
 }

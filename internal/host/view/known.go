@@ -155,7 +155,7 @@ func (k *known) share() float64 {
 	if k.records.Run.State.Final() {
 		return shareOf(k.records.Contracts, &agency.Progress{})
 	}
-	return shareOf(k.records.Contracts, &k.told.progress)
+	return min(almost, shareOf(k.records.Contracts, &k.told.progress))
 }
 
 // told is what the events of a run tell, and the plan that it was given by a person.

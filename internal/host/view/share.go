@@ -26,6 +26,10 @@ func shareOf(contracts []agency.Contract, p *agency.Progress) float64 {
 	return sum / float64(max(1, n))
 }
 
+// almost is how far a run is at most that goes on: what is left of it, verdicts on the whole
+// and a person's word, is no contract of work.
+const almost = 0.99
+
 // shares remember how far the contracts of runs that go on have come, so that looking
 // again reads only the events that are new.
 type shares struct {
@@ -67,7 +71,7 @@ func (s *shares) share(q store.Querier, run agency.Run, contracts []agency.Contr
 			}
 		}
 		if len(evs) < page {
-			return shareOf(contracts, &f.progress), nil
+			return min(almost, shareOf(contracts, &f.progress)), nil
 		}
 	}
 }

@@ -61,6 +61,10 @@ func TestShareOfARun(t *testing.T) {
 	want(1.6 / 4)
 	tell("half", agency.ReviewSubmitted{Verdict: string(agency.ReviewApprove)})
 	want(1.8 / 4)
+	whole := contracts
+	contracts = contracts[3:4]
+	want(0.99) // nobody has judged the whole yet
+	contracts = whole
 	run.State = agency.StateFailed
 	want(1.0 / 4)
 	if len(all.of) > 0 {

@@ -35,8 +35,13 @@ func GateText(st Style, g agency.Gate) string {
 // SoFar is what a run cost, and what it may still come to.
 func SoFar(st Style, d api.InspectDoc, c api.CostDoc) string {
 	line := "  " + st.paint(bold, "cost") + "  " + Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced) + " so far"
-	if c.Forecast.Open > 0 {
-		line += fmt.Sprintf(", likely %s in the end, at worst %s", agency.USD(c.Forecast.Mid.USD), agency.USD(c.Forecast.High.USD))
+	switch f := c.Forecast; {
+	case f.Planning:
+		line += ", what follows is not planned yet"
+	case f.Open > 0 && f.High.USD > f.Mid.USD:
+		line += fmt.Sprintf(", likely %s in the end, by past work up to %s", agency.USD(f.Mid.USD), agency.USD(f.High.USD))
+	case f.Open > 0:
+		line += fmt.Sprintf(", likely %s in the end", agency.USD(f.Mid.USD))
 	}
 	if c.Limits.USD > 0 {
 		line += ", never more than " + agency.USD(c.Limits.USD).String() + " unasked"
@@ -171,7 +176,7 @@ func Answers(g agency.Gate, several bool) []Answer {
 		return []Answer{
 			{"agency diff " + string(g.RunID), "the whole change"},
 			{approve, cmp.Or(g.Approving, "land it")},
-			{reject + " --reason TEXT", "send it back once; a second time ends the run"},
+			{reject + " --reason TEXT", cmp.Or(g.Rejecting, "send it back; why")},
 		}
 	case agency.GateQuestion:
 		how := "your answer"

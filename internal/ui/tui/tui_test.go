@@ -559,7 +559,7 @@ func TestBesideAGate(t *testing.T) {
 	d.Sessions = []api.SessionDoc{{Role: "scaffolder", Health: "looping", HealthReason: "the same call"}}
 	d.Interventions = []agency.Intervention{{Action: "nudged", Agent: "a", Cause: "stagnation"}}
 	got := SoFar(Style{}, d, api.CostDoc{Forecast: agency.RunForecast{Open: 1, Mid: agency.Spent{USD: 1}, High: agency.Spent{USD: 2}}}) + Anomalies(Style{}, d, nil, agency.Gate{})
-	for _, want := range []string{"$0.50 so far, likely $1.00 in the end, at worst $2.00", "looping     scaffolder: the same call", "overseer    nudged a: stagnation"} {
+	for _, want := range []string{"$0.50 so far, likely $1.00 in the end, by past work up to $2.00", "looping     scaffolder: the same call", "overseer    nudged a: stagnation"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

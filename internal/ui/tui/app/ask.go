@@ -143,7 +143,7 @@ func askGate(m *Model, verb agency.Verb) {
 		if g.Kind == agency.GateMerge || g.Kind == agency.GatePlan {
 			must = "it goes back to be done again: say why"
 		}
-		askLine(m, "reject the "+string(g.Kind)+" gate; why", must, act)
+		askLine(m, "reject the "+string(g.Kind)+" gate: "+rejecting(g)+"; why", must, act)
 		return
 	}
 	switch {
@@ -153,12 +153,19 @@ func askGate(m *Model, verb agency.Verb) {
 		if len(g.Options) > 0 {
 			m.ask.input.prompt = "your answer, or an option's number"
 		}
+	case takesHint(g):
+		askLine(m, "approve the escalation gate: "+approving(g)+"; your hint, or empty", "", act)
 	case takesSum(g):
-		askLine(m, "new limit in US dollars"+atLeast(g)+"; nothing: "+tui.PlainLimit(g), "", act)
+		askLine(m, "new limit in US dollars"+atLeast(g)+"; empty sets "+tui.PlainLimit(g), "", act)
 		m.ask.usd = true
 	default:
 		m.ask = ask{yes: fmt.Sprintf("approve the %s gate: %s?", g.Kind, approving(g)), act: act}
 	}
+}
+
+// takesHint tells whether an approval of a gate gives an agent a hint.
+func takesHint(g agency.Gate) bool {
+	return g.Kind == agency.GateEscalation && (g.Approving == "" || strings.Contains(g.Approving, "--note"))
 }
 
 // takesSum tells whether an approval of a gate sets a limit in dollars.
@@ -179,8 +186,12 @@ func approving(g agency.Gate) string {
 	if takesSum(g) {
 		return "set a new limit" + atLeast(g) + "; without a sum " + tui.PlainLimit(g)
 	}
-	return cmp.Or(meaning(g, "agency approve"), "go on")
+	what, _, _ := strings.Cut(meaning(g, "agency approve"), "; with --note") // which is a command's
+	return cmp.Or(what, "go on")
 }
+
+// rejecting is what a reject does.
+func rejecting(g agency.Gate) string { return cmp.Or(meaning(g, "agency reject"), "not like this") }
 
 // meaning is what an answer does, in the words of the commands that give it.
 func meaning(g agency.Gate, command string) string {

@@ -27,7 +27,7 @@ func TestQuestionsFitOnASmallTerminal(t *testing.T) {
 	doc.gates = []agency.Gate{budget, plan}
 	b.send(doc)
 	b.keys("g", "a")
-	b.want("new limit in US dollars, at least $0.0600; nothing: $12.34")
+	b.want("new limit in US dollars, at least $0.0600; empty sets $12.34")
 	typed := b.rows(2)
 	if b.keys("7"); b.rows(2)[0] != "> 7" || !strings.Contains(typed[1], "enter does it · esc leaves it") {
 		t.Errorf("%q", b.rows(3))
@@ -71,7 +71,7 @@ func TestPlainAnswerAtABudgetGate(t *testing.T) {
 	b.keys("g")
 	b.want("a  set a new limit; without a sum $12.34")
 	b.keys("a")
-	b.want("nothing: $12.34")
+	b.want("empty sets $12.34")
 	b.do(b.keys("enter"))
 	if got := strings.Join(b.h.acts, "; "); got != `approve fix-it-abcd2345 b1 "" 0` {
 		t.Error(got)
@@ -130,4 +130,50 @@ func TestAnsweredGateHasNoKeys(t *testing.T) {
 	over.doc.State = agency.StateCancelled
 	ended.send(over)
 	none(ended, "land 2 files")
+}
+
+// What an answer does is said where its reason or hint is asked for, and a hint may be given
+// where the gate promises that it is taken.
+func TestAnswersSayWhatTheyDo(t *testing.T) {
+	escalated := gate("e1", agency.GateEscalation, noon)
+	escalated.Approving, escalated.Rejecting = "one more attempt; with --note TEXT it has your hint", "end the run"
+	again := gate("m1", agency.GateMerge, noon)
+	again.Rejecting = "end the run: it was sent back once; its branch stays"
+	for _, tt := range []struct {
+		gate agency.Gate
+		keys []string
+		asks string
+		want string
+	}{
+		{escalated, []string{"a"}, "one more attempt; your hint, or empty", `approve fix-it-abcd2345 e1 "" 0`},
+		{escalated, []string{"a", "t", "r", "y"}, "one more attempt; your hint, or empty", `approve fix-it-abcd2345 e1 "try" 0`},
+		{escalated, []string{"r", "n", "o"}, "reject the escalation gate: end the run; why", `reject fix-it-abcd2345 e1 "no" 0`},
+		{again, []string{"r", "n", "o"}, "end the run: it was sent back once; its branch stays; why", `reject fix-it-abcd2345 m1 "no" 0`},
+	} {
+		b := begin(t, runID, 100, 30)
+		doc := document(1)
+		doc.gates = []agency.Gate{tt.gate}
+		b.send(doc)
+		b.keys("g", tt.keys[0])
+		b.want(tt.asks)
+		b.keys(tt.keys[1:]...)
+		b.do(b.keys("enter"))
+		if got := strings.Join(b.h.acts, "; "); got != tt.want {
+			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+}
+
+// What was said of one run does not stand over another.
+func TestNotesStayWithTheirRun(t *testing.T) {
+	b := begin(t, runID, 100, 30)
+	b.send(document(1))
+	b.m.say(tui.Green, "merge gate rejected: the run failed")
+	b.m.enter(runID)
+	if b.m.note.text == "" {
+		t.Error("it is gone from its own run")
+	}
+	if b.m.enter("other-run"); b.m.note.text != "" {
+		t.Errorf("%q over another run", b.m.note.text)
+	}
 }

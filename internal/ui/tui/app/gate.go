@@ -32,9 +32,13 @@ func (r *runView) layGate(st tui.Style, now time.Time, width int) {
 // how it was answered.
 func (r *runView) gateHead(st tui.Style, g agency.Gate, now time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s\n", st.Paint(tui.Alarm, strings.ToUpper(string(g.Kind))+" GATE"), st.Paint(tui.Bold, tui.Line(g.Summary)),
-		st.Paint(tui.Dim, "waits since "+tui.Age(now.Sub(g.CreatedAt))))
-	if as := r.decision(g); as.Verb != "" {
+	since := "waits for " + tui.Age(now.Sub(g.CreatedAt))
+	as := r.decision(g)
+	if as.Verb != "" {
+		since = ""
+	}
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.Paint(tui.Alarm, strings.ToUpper(string(g.Kind))+" GATE"), st.Paint(tui.Bold, tui.Line(g.Summary)), st.Paint(tui.Dim, since))
+	if as.Verb != "" {
 		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, decisionText(as)))
 	} else if verb := r.answers[g.ID]; verb != "" {
 		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Dim, "your answer is on its way: "+string(verb)))
@@ -42,7 +46,7 @@ func (r *runView) gateHead(st tui.Style, g agency.Gate, now time.Time) string {
 	b.WriteString("\n")
 	if r.answerable(g) {
 		fmt.Fprintf(&b, "  %s  %s\n", st.Paint(tui.Cyan, "a"), approving(g))
-		fmt.Fprintf(&b, "  %s  %s\n\n", st.Paint(tui.Cyan, "r"), cmp.Or(meaning(g, "agency reject"), "not like this"))
+		fmt.Fprintf(&b, "  %s  %s\n\n", st.Paint(tui.Cyan, "r"), rejecting(g))
 	}
 	for i, o := range g.Options {
 		fmt.Fprintf(&b, "  %d. %s\n", i+1, tui.Line(o))

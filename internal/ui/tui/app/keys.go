@@ -1,11 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 	"agency/internal/ui/tui"
 )
 
@@ -30,7 +32,7 @@ const helpText = `Keys
     g                the gate that waits
     d                the change so far, file by file
     t                the conversation of the chosen session, as it goes
-    s or :           say something to whoever leads the run; @AGENT to another
+    s or :           say something to whoever leads, or builds; @AGENT to one
     p                pause at the end of the turn; u resumes
     c                cancel, asks first
 
@@ -153,12 +155,20 @@ func runKey(m *Model, key string) tea.Cmd {
 	return nil
 }
 
+// hearer is who reads what is said to nobody by name.
+func hearer(d api.InspectDoc) string {
+	if cmp.Or(d.MovedTo, d.Mode) == agency.ModeTiered {
+		return "whoever is at work"
+	}
+	return "whoever leads"
+}
+
 // steerKey takes keys in that steer the run, and tells whether it is one of them.
 func steerKey(m *Model, key string) bool {
 	change := func(c Change) action { return action{kind: actChange, run: m.run.id, change: c} }
 	switch key {
 	case "s", ":":
-		askLine(m, "say to whoever leads (@AGENT text: to another)", "say something", action{kind: actSay, run: m.run.id})
+		askLine(m, "say to "+hearer(m.run.doc)+" (@AGENT text: to another)", "say something", action{kind: actSay, run: m.run.id})
 	case "p":
 		m.ask = ask{yes: "pause the run at the end of its turn?", act: change(Pause)}
 	case "u":

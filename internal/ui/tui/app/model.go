@@ -74,17 +74,18 @@ type link struct {
 }
 
 // The times between questions. A question that takes long is asked less often: what asks
-// and what answers are to take a fortieth of a core at most.
+// and what answers are to take a fortieth of a core, as long as nothing shown gets too old by it.
 const (
 	leastPace  = time.Second
 	paceFactor = 40
+	mostPace   = 2 * time.Second // of which a person who looks on is not aware
 	retryAfter = 2 * time.Second
 	costsAfter = 5 * time.Second
 )
 
 func (l *link) answered(now time.Time, took time.Duration, live bool, err error) {
 	l.asking, l.asked = false, now
-	l.pace = max(leastPace, paceFactor*took)
+	l.pace = min(max(leastPace, paceFactor*took), mostPace)
 	if err == nil && l.open == nil {
 		l.live = live
 	}
@@ -126,6 +127,9 @@ func (m Model) Init() tea.Cmd {
 // enter shows a run; whoever calls it has the feed opened with look.
 func (m *Model) enter(id agency.RunID) {
 	m.view = viewRun
+	if m.run.id != "" && m.run.id != id { // over another run it would be read as of that
+		m.note = note{}
+	}
 	m.run = runView{id: id, log: eventLog{zone: m.o.Zone, verbose: m.o.Verbose}}
 	if id == m.o.Run {
 		m.run.log.after, m.run.log.from = m.o.After, m.o.From
