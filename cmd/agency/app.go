@@ -103,11 +103,14 @@ func sameFile(a, b *os.File) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// widthOf is how many columns a terminal has; 0: unknown.
+// usualWidth is taken for that of a terminal which does not know its own, as that of a recorder.
+const usualWidth = 80
+
+// widthOf is how many columns a terminal has.
 func widthOf(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
+	if err != nil || width <= 0 {
+		return usualWidth
 	}
 	return width
 }

@@ -17,11 +17,12 @@ var keyForms = []*regexp.Regexp{
 	regexp.MustCompile(`\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}`),
 	regexp.MustCompile(`\b(?:gh[opusr]_|github_pat_|glpat-|xox[abeprs]-|npm_|pypi-|hf_|dop_v1_)[A-Za-z0-9_-]{16,}`),
 	regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`),
+	regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:[^\s/@$<{*][^\s/@]*@`), // a password in an address
 	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+`),
 }
 
 // named is a value behind a name that says that it is one.
-var named = regexp.MustCompile(`(?i)(?:password|passwd|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|bearer)["']?\s*(?:[:=]|\bis\b)?\s*["']?([^\s"',;]{8,})`)
+var named = regexp.MustCompile(`(?i)(password|passwd|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|bearer)["']?\s*(?:[:=]|\bis\b)?\s*["']?([^\s"',;@][^\s"',;]{7,})`)
 
 // leastRandom is how long a word of small and capital letters and digits is that nobody reads.
 const leastRandom = 24
@@ -38,8 +39,8 @@ func keyIn(tx *store.Tx, text string) (found string) {
 		}
 	}
 	for _, m := range named.FindAllStringSubmatch(text, -1) {
-		if agency.IsSecret(m[1]) && mixed(m[1]) {
-			return m[1]
+		if mixed(m[2]) && (agency.IsSecret(m[2]) || strings.HasPrefix(strings.ToLower(m[1]), "pass")) {
+			return m[2]
 		}
 	}
 	for _, w := range strings.FieldsFunc(text, func(r rune) bool {

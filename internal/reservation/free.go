@@ -23,13 +23,13 @@ const mostNamed = 20
 // The contract itself may not land a change that takes it before it has reserved it again;
 // whoever works on it is told. KindNotFound where nobody has it.
 func Free(tx *store.Tx, run agency.RunID, name, by string) (r agency.Reservation, err error) {
-	n, err := Parse(name)
-	if err != nil {
-		return r, err
-	}
 	all, contracts, err := read(tx, run)
 	if err != nil {
 		return r, err
+	}
+	n, err := Parse(name)
+	if err != nil { // nobody can have it
+		n = Name{shown: name}
 	}
 	at := slices.IndexFunc(all, func(h held) bool { return h.name.key() == n.key() })
 	if at < 0 {

@@ -316,7 +316,7 @@ func TestFree(t *testing.T) {
 	if _, err := free("0043"); agency.KindOf(err) != agency.KindNotFound || !strings.Contains(err.Error(), "there are: 0042") {
 		t.Error("what nobody has:", err)
 	}
-	if _, err := free("x"); agency.KindOf(err) != agency.KindInvalid {
+	if _, err := free("x"); agency.KindOf(err) != agency.KindNotFound || !strings.Contains(err.Error(), "there are: 0042") {
 		t.Error("what is no name:", err)
 	}
 	r, err := free(" 0042 ")

@@ -60,18 +60,26 @@ func callsOf(line string, depth int) (out [][]string) {
 		if !ok {
 			return true
 		}
+		if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe && isBareShell(b.Y) {
+			files, text := fed(b.X)
+			out = append(out, files...)
+			out = append(out, callsOf(text, depth+1)...)
+		}
 		c, ok := s.Cmd.(*syntax.CallExpr)
 		if !ok || len(c.Args) == 0 {
 			return true
 		}
-		words := make([]string, len(c.Args))
-		for i, a := range c.Args {
-			words[i] = ecosystem.WordText(a)
-		}
+		words := wordsOf(c)
 		call, inner := started(words)
 		for _, r := range s.Redirs { // what a shell is given on its input
-			if r.Hdoc != nil && len(call) == 0 {
+			switch {
+			case len(call) > 0:
+			case r.Hdoc != nil:
 				inner = append(inner, ecosystem.WordText(r.Hdoc))
+			case r.Op == syntax.RdrIn:
+				call = []string{path.Base(ecosystem.WordText(r.Word))}
+			case r.Op == syntax.WordHdoc:
+				inner = append(inner, ecosystem.WordText(r.Word))
 			}
 		}
 		for _, text := range inner {
@@ -83,6 +91,42 @@ func callsOf(line string, depth int) (out [][]string) {
 		return true
 	})
 	return out
+}
+
+func wordsOf(c *syntax.CallExpr) []string {
+	words := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		words[i] = ecosystem.WordText(a)
+	}
+	return words
+}
+
+// isBareShell tells whether a statement is a shell that reads what it does from its input.
+func isBareShell(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 {
+		return false
+	}
+	call, lines := started(wordsOf(c))
+	return len(call) == 0 && len(lines) == 0
+}
+
+// fed is what a statement hands to a shell behind it: files, each as a call, or a line.
+func fed(s *syntax.Stmt) (files [][]string, line string) {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 {
+		return nil, ""
+	}
+	words := wordsOf(c)
+	switch path.Base(words[0]) {
+	case "cat", "tac", "head", "tail":
+		for _, w := range words[1:] {
+			files = append(files, []string{path.Base(w)})
+		}
+	case "echo", "printf":
+		line = strings.Join(words[1:], " ")
+	}
+	return files, line
 }
 
 // started is what a call starts behind the shells and the programs that only start others:

@@ -19,6 +19,8 @@ func TestHowCommandsAreSpelled(t *testing.T) {
 			"timeout 10 ./check.sh": true, "timeout -k 5 10s nice -n 5 sh -x check.sh": true, "(./check.sh) | tail": true, "$PWD/check.sh": true,
 			"if true; then ./check.sh; fi": true, "x=$(./check.sh)": true, "eval ./check.sh": true, ". ./check.sh": true,
 			"sh <<'E'\n./check.sh\nE": true, "bash -c \"sh -c './check.sh'\"": true, "exec ./check.sh": true, "for i in 1 2; do ./check.sh; done": true,
+			"sh < check.sh": true, "cat ./check.sh | sh": true, "cat check.sh | bash -e": true, "echo ./check.sh | sh": true, "bash <<< ./check.sh": true,
+			"cat check.sh | grep x": false, "grep x < check.sh": false, "cat other.sh | sh": false,
 			"cat check.sh": false, "git add check.sh": false, "./recheck.sh": false, "sh other.sh": false, "": false, "echo done": false,
 		},
 		"sh check.sh":   {"./check.sh": true, "sh ./check.sh": true, "bash check.sh -v": true, "sh": false, "cat check.sh": false},

@@ -177,3 +177,21 @@ func TestNotesStayWithTheirRun(t *testing.T) {
 		t.Errorf("%q over another run", b.m.note.text)
 	}
 }
+
+// The log of a tiered run has the codes of its steps, also of those that are told by what
+// was published.
+func TestLogHasTheCodes(t *testing.T) {
+	b := begin(t, runID, 160, 30)
+	b.send(document(1))
+	b.m.link.open = &feed{}
+	var evs []agency.Event
+	for i, d := range []agency.Detail{
+		agency.Published{Kind: agency.ArtifactBoundaries, Version: 1}, agency.Published{Kind: agency.ArtifactAssumptions, Version: 1},
+	} {
+		ev := agency.NewEvent(runID, agency.SeverityInfo, "said", d)
+		ev.ID, ev.Time, ev.Role, ev.ContractID = int64(i+20), noon, agency.RoleLead, "t2-boundaries"
+		evs = append(evs, ev)
+	}
+	b.send(eventsMsg{feed: b.m.link.feed, events: evs, now: noon})
+	b.want("BOUNDS_READY", "published")
+}

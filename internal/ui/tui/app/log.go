@@ -63,7 +63,9 @@ func (l *eventLog) add(ev agency.Event, d agency.Detail) bool {
 		return true
 	}
 	quiet := tui.Routine(ev, d)
-	if _, ends := d.(*agency.Completed); !ends {
+	switch d.(type) {
+	case *agency.Completed, *agency.Published: // by which their codes are told
+	default:
 		ev.Details = nil // what is shown needs none of it
 	}
 	l.all.add(&ev)
