@@ -43,7 +43,7 @@ func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
 		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), m.Status)
 		switch {
 		case m.To == agency.Everyone:
-			a.printf(a.out, "whoever begins later reads it first, the others before their next turn; an agent that ends with the turn it is in does not read it\n(agency inspect %[1]s --messages says who has; for one of them: agency say %[1]s --to AGENT TEXT)\n", run.ID)
+			a.printf(a.out, "whoever begins later reads it first, the others before their next turn, and who builds is not done before that\n(agency inspect %[1]s --messages says who has; for one of them: agency say %[1]s --to AGENT TEXT)\n", run.ID)
 		case reply != "":
 			a.printf(a.out, "it answers message %s\n", m.InReplyTo)
 		case m.InReplyTo != "":

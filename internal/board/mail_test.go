@@ -120,6 +120,18 @@ func TestLaterJoinersCatchUp(t *testing.T) {
 	d.send(msg("1", agency.FromHuman, agency.Everyone))
 	d.send(msg("2", "ann", agency.Everyone))
 	d.send(msg("3", agency.FromHuman, "ann"))
+	unheard := func(id agency.AgentID, want int) {
+		t.Helper()
+		d.do(func(tx *store.Tx) error {
+			n, err := Unheard(tx, run, id)
+			if n != want {
+				t.Errorf("%s has not heard %d messages of people, want %d", id, n, want)
+			}
+			return err
+		})
+	}
+	unheard("ann", 2)
+	unheard("bob", 0)
 	catch("ann", 0)
 	d.join("bob")
 	catch("bob", 1)

@@ -126,6 +126,12 @@ func ReadBy(q store.Querier, run agency.RunID, id agency.AgentID) ([]agency.Mess
 	return messages(q, selectReadBy, string(run), string(id))
 }
 
+// Unheard is how many messages of people wait for an agent, which has not been shown them.
+func Unheard(q store.Querier, run agency.RunID, id agency.AgentID) (n int, err error) {
+	err = q.QueryRow(countUnheard, string(run), string(id)).Scan(&n)
+	return n, err
+}
+
 // Get reads one message; KindNotFound where the run has none of this id.
 func Get(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message, error) {
 	ms, err := messages(q, selectPost, string(run), string(id))

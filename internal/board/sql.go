@@ -86,6 +86,10 @@ LEFT JOIN board_delivery d ON d.message = m.seq AND d.agent = ?2
 WHERE m.run_id = ?1 AND m.recipient = '*' AND m.sender = 'human' AND (d.message IS NULL OR d.status = 'failed') ORDER BY m.seq`
 	dropCopy = `DELETE FROM board_delivery WHERE message = ? AND agent = ? AND status = 'failed'`
 
+	// countUnheard is how many messages of people wait for an agent.
+	countUnheard = `SELECT (SELECT count(*) FROM board_message WHERE run_id = ?1 AND recipient = ?2 AND role = '' AND status = 'pending' AND sender = 'human') +
+(SELECT count(*) FROM board_delivery d JOIN board_message m ON m.seq = d.message WHERE d.run_id = ?1 AND d.agent = ?2 AND d.status = 'pending' AND m.sender = 'human')`
+
 	// insertCopy adds the delivery of a message to everyone.
 	insertCopy = `INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status)
 VALUES (?, ?, ?, ?, ?, ?, 'pending')`

@@ -149,6 +149,18 @@ func (l letters) Send(ctx context.Context, m agency.Message) (tool.Sent, error) 
 	return l.post(ctx, m)
 }
 
+// Unheard is how many messages of people wait for the agent.
+func (l letters) Unheard(ctx context.Context) (n int, err error) {
+	if l.Board != nil && !l.Board.Waiting(l.recipient()) { // costs nothing
+		return 0, nil
+	}
+	err = l.DB.Read(ctx, func(q *store.Snapshot) error {
+		n, err = board.Unheard(q, l.Spec.Run, l.Spec.Agent)
+		return err
+	})
+	return n, err
+}
+
 func (l letters) send(tx *store.Tx, m agency.Message) error {
 	if l.Board == nil {
 		return board.Send(tx, m)

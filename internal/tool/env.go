@@ -40,6 +40,8 @@ type Mail interface {
 	// Its To is an agent's id, a role, or agency.Everyone; empty: whoever wrote
 	// what it answers. Who sends it, and its id, are not the agent's to say.
 	Send(ctx context.Context, m agency.Message) (Sent, error)
+	// Unheard is how many messages of people wait for the agent, which it has not been shown.
+	Unheard(ctx context.Context) (int, error)
 }
 
 // Decisions are what the agents of a run decide together.

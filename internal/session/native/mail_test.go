@@ -412,3 +412,24 @@ func TestMailOfEarlierAttempts(t *testing.T) {
 		t.Errorf("the second attempt begins with %+v", msgs)
 	}
 }
+
+// What a person says during the turn in which an agent is done is read by it before it is.
+func TestSaidDuringTheLastTurn(t *testing.T) {
+	k := newKit(t, budget.Limits{}, complete, complete)
+	k.office()
+	said := false
+	k.between = func(point string) error {
+		if point == "call" && !said {
+			said = true
+			k.send(agency.Message{ID: "m1", From: agency.FromHuman, To: "generalist", Type: agency.MessageNote, Body: "ALSO THIS"})
+		}
+		return nil
+	}
+	k.must(spec())
+	if len(k.model.msgs) != 2 || appears(k.model.msgs[1], "ALSO THIS") != 1 {
+		t.Errorf("%d requests, the last shows it %d times", len(k.model.msgs), appears(k.model.msgs[len(k.model.msgs)-1], "ALSO THIS"))
+	}
+	if d := k.delivery("m1"); d[0].Status != agency.MailProcessed {
+		t.Errorf("it is %s", d[0].Status)
+	}
+}

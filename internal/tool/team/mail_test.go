@@ -13,7 +13,12 @@ import (
 )
 
 // office takes letters to two agents and refuses the rest.
-type office struct{ got []agency.Message }
+type office struct {
+	got  []agency.Message
+	wait int // messages of people that are not read
+}
+
+func (o *office) Unheard(context.Context) (int, error) { return o.wait, nil }
 
 func (o *office) Send(_ context.Context, l agency.Message) (tool.Sent, error) {
 	switch l.To {
@@ -146,5 +151,15 @@ func TestRequestClarification(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// Nobody is done who has not read what a person wrote meanwhile.
+func TestCompleteReadsPeopleFirst(t *testing.T) {
+	for wait, done := range map[int]bool{0: true, 1: false} {
+		res, err := signalComplete().Run(t.Context(), &tool.Env{Mail: &office{wait: wait}}, []byte(`{"evidence":"it works"}`))
+		if _, ends := res.Effect.(tool.Complete); err != nil || ends != done || res.Refused == done {
+			t.Errorf("%d messages wait: %+v, %v", wait, res, err)
+		}
 	}
 }

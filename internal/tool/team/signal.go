@@ -90,7 +90,10 @@ func decodeEvidence(raw json.RawMessage) (agency.Evidence, error) {
 }
 
 func signalComplete() tool.Tool {
-	return tool.Define(texts, "signal_complete", tool.Write, func(_ context.Context, env *tool.Env, a signalCompleteArgs) (tool.Result, error) {
+	return tool.Define(texts, "signal_complete", tool.Write, func(ctx context.Context, env *tool.Env, a signalCompleteArgs) (tool.Result, error) {
+		if n, err := unheard(ctx, env); n > 0 || err != nil {
+			return tool.Refuse("a person has written to you meanwhile. It stands below, in your next turn: read it, and signal again once your work fits it"), err
+		}
 		if strings.TrimSpace(a.Evidence.text) == "" && len(a.Evidence.list) == 0 {
 			return tool.Refuse("evidence is empty; name a test, a command or a file for each criterion"), nil
 		}
@@ -117,6 +120,15 @@ func signalComplete() tool.Tool {
 		}
 		return tool.Result{Text: "claim recorded", Effect: done}, nil
 	}).Ends()
+}
+
+// unheard is how many messages of people wait for the agent: whoever ends without having read
+// them has not done what was asked.
+func unheard(ctx context.Context, env *tool.Env) (int, error) {
+	if env.Mail == nil {
+		return 0, nil
+	}
+	return env.Mail.Unheard(ctx)
 }
 
 func signalBlocked() tool.Tool {
