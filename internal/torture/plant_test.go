@@ -42,14 +42,14 @@ func plants() []plant {
 			"./internal/flow/local", "TestSupersededHostCannotWrite",
 		},
 		{
-			"lock without expiry",
-			[]edit{{"internal/lease/read.go", "l.Left > 0 && ", ""}},
-			"./internal/lease", "TestExpiryIsMonotonic",
+			"lease that two hold",
+			[]edit{{"internal/lease/lease.go", "if held[0].Holder != r.Holder {", "if false {"}},
+			"./internal/lease", "TestOneHolder",
 		},
 		{
 			"wall-clock lease",
 			[]edit{{"internal/lease/clock.go", "mono = v.Mono\n", "mono = time.Duration(v.Now.UnixNano())\n"}},
-			"./internal/lease", "TestExpiryIsMonotonic",
+			"./internal/lease", "TestAwakeGoesOn",
 		},
 		{
 			"merge without compare-and-swap",
@@ -78,7 +78,7 @@ func plants() []plant {
 		},
 		{
 			"branch that moves under a checkout",
-			[]edit{{"internal/land/held.go", "	at, err := checkoutsOf(ctx, l.run, l.ref)\n", "	at, err := []string(nil), error(nil)\n"}, {"internal/land/held.go", "		if from == was {\n", "		if from == was && false {\n"}},
+			[]edit{{"internal/land/line.go", "	at, err := checkoutsOf(ctx, b.run, b.name)\n", "	at, err := []string(nil), error(nil)\n"}, {"internal/land/held.go", "		if from == was {\n", "		if from == was && false {\n"}},
 			"./internal/land", "TestLandingWhileTheBranchIsLookedAt",
 		},
 		{

@@ -276,8 +276,7 @@ func (r *rig) held() (left []string) {
 	defer func() { _ = db.Close() }() // only read
 	rows, err := db.QueryContext(r.t.Context(), `
 		SELECT 'lease ' || name || ' of ' || holder FROM lease_held
-		UNION ALL SELECT 'agent ' || agent_id || ', ' || status FROM board_agent WHERE completed_at = 0
-		UNION ALL SELECT agent_id || ' waits for ' || type FROM board_token_wait`)
+		UNION ALL SELECT 'agent ' || agent_id || ', ' || status FROM board_agent WHERE completed_at = 0`)
 	if err != nil {
 		r.t.Fatal(err)
 	}
