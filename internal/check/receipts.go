@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"agency/internal/agency"
@@ -64,14 +65,14 @@ func (c *receiptStore) Cached(ctx context.Context, run agency.RunID, tree agency
 // Receipts are those of a run in the order in which they were made, with tests
 // and output.
 func Receipts(q Reader, run agency.RunID) ([]agency.Receipt, error) {
-	return receipts(q, selectOfRun, string(run), 0)
+	return receipts(q, selectOfRun, string(run), math.MaxInt, 0)
 }
 
 // Outcomes are the receipts of a run after its first n, in the order in which they were
 // made. Tests and output are there only of what failed or was run on the base: a long
 // run has more of them than memory holds.
 func Outcomes(q Reader, run agency.RunID, n int) ([]agency.Receipt, error) {
-	out, blobs, err := listed(q, selectOfRun, string(run), n)
+	out, blobs, err := listed(q, selectOfRun, string(run), math.MaxInt, n)
 	for i := range out {
 		if out[i].OK() && Stage(out[i].Stage) != StageBase {
 			continue

@@ -18,7 +18,7 @@ FROM receipts WHERE `
 
 	// selectOfRun reads those of a run after its first ones, in the order in which
 	// they were made.
-	selectOfRun = selectReceipts + `run_id = ? ORDER BY n LIMIT -1 OFFSET ?`
+	selectOfRun = selectReceipts + `run_id = ? ORDER BY n LIMIT ? OFFSET ?`
 
 	// selectOfStage reads those of a kind and stage of a run.
 	selectOfStage = selectReceipts + `run_id = ? AND stage = ? AND kind = ? ORDER BY n`

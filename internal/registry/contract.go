@@ -105,7 +105,8 @@ func tellRetry(tx *store.Tx, old, c agency.Contract) error {
 	return err
 }
 
-// replace writes a contract as it is now.
+// replace writes a contract as it is now. Its callers tell it in the same commit by an event with
+// the contract: readers that looked before read again only what events tell of.
 func replace(tx *store.Tx, c agency.Contract) error {
 	doc, err := json.Marshal(c)
 	if err != nil {
