@@ -22,9 +22,10 @@ func approveCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
 	var budget usd
 	cmd := &cobra.Command{
-		Use: "approve [RUN]", Short: "Approve the gate at which a run waits, or list all that wait", Args: atMostOne,
-		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. Without RUN it lists the gates\nof all runs that wait, the most urgent first, and answers none.",
+		Use: "approve [RUN | GATE]", Short: "Approve a gate at which a run waits, or list all that wait", Args: atMostOne,
+		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. GATE is its id as gates print\nit, such as fix-parser-k3f9d2ab.merge-1: an answer to it never reaches a later gate of the run. RUN means the\none that waits now. Without either it lists the gates of all runs that wait, the most urgent first, and\nanswers none.",
 		Example: `  agency approve fix-parser-k3f9d2ab
+  agency approve k3f9d2ab.merge-1
   agency approve k3f9d2ab --note "use the existing helper in internal/dur"
   agency approve k3f9d2ab --budget 10`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +36,7 @@ func approveCommand(a *app) *cobra.Command {
 			}
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
-					return usage("approve: want the RUN that is approved; agency approve lists those that wait")
+					return usage("approve: want the RUN or the GATE that is approved; agency approve lists those that wait")
 				}
 				runs, err := a.runs(cmd.Context())
 				if err != nil {
@@ -56,8 +57,8 @@ func approveCommand(a *app) *cobra.Command {
 func rejectCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
 	cmd := &cobra.Command{
-		Use: "reject RUN --reason TEXT", Short: "Reject the gate at which a run waits", Args: oneRun,
-		Long:    "Rejects the gate at which a run waits. The first reject of the merge gate sends the work back with\nyour reason; a second one ends the run. The branch and the record stay.",
+		Use: "reject RUN|GATE --reason TEXT", Short: "Reject a gate at which a run waits", Args: oneRun,
+		Long:    "Rejects the gate at which a run waits. The first reject of the merge gate sends the work back with\nyour reason; a second one ends the run. The branch and the record stay. What RUN and GATE mean, agency\napprove --help says.",
 		Example: `  agency reject fix-parser-k3f9d2ab --reason "durations without a unit must stay an error"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.answer(cmd.Context(), args[0], agency.Reject, r)
@@ -69,8 +70,16 @@ func rejectCommand(a *app) *cobra.Command {
 }
 
 func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.AnswerRequest) error {
+	name, gate, _ := strings.Cut(name, ".") // no run's id holds one; every gate's begins with its run's
 	return a.withRun(ctx, name, daemon.Want{}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 		r.Verb, r.By = verb, who()
+		if gate != "" {
+			of := agency.GateID(string(run.ID) + "." + gate)
+			if r.Gate != "" && r.Gate != of {
+				return usage("two gates are named, %s and %s: leave --gate out", of, r.Gate)
+			}
+			r.Gate = of
+		}
 		if r.Gate == "" && len(run.Gates) == 1 { // the one that waits now, not one that opens until the answer is there
 			r.Gate = run.Gates[0].ID
 		}

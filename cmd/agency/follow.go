@@ -247,24 +247,20 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 		return err
 	}
 	var this agency.Gate
-	open := 0
 	for _, g := range gates {
 		if g.ID == id {
 			this = g
-		}
-		if g.Open() {
-			open++
 		}
 	}
 	if !this.Open() || (f.o.yes || f.run.Yes) && this.Kind.YesAnswers() && !this.NoYes {
 		return nil
 	}
 	if f.o.json || f.o.yes && !f.a.seen && !f.o.closed {
-		f.a.note("%s", tui.GateNotice(this, open > 1)) // whoever reads the output does not read this
+		f.a.note("%s", tui.GateNotice(this)) // whoever reads the output does not read this
 	}
 	if !f.o.json {
 		f.shown = true
-		text, err := f.gateText(ctx, this, open > 1)
+		text, err := f.gateText(ctx, this)
 		if err != nil {
 			return err
 		}
@@ -279,7 +275,7 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 }
 
 // gateText is a gate for people, with the run as it stands.
-func (f *follower) gateText(ctx context.Context, g agency.Gate, several bool) (string, error) {
+func (f *follower) gateText(ctx context.Context, g agency.Gate) (string, error) {
 	if f.o.closed {
 		return tui.GateText(f.a.styleNow(), g), nil
 	}
@@ -292,7 +288,7 @@ func (f *follower) gateText(ctx context.Context, g agency.Gate, several bool) (s
 		return "", err
 	}
 	cost, err := f.c.Cost(ctx, f.run.ID)
-	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, gates, g), several), err
+	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, gates, g)), err
 }
 
 func (f *follower) say(text string) {
@@ -401,10 +397,11 @@ func standing(d api.RunDoc) string {
 // the work is, and the command that comes next; answers: also those that answer a
 // gate.
 func summary(d api.RunDoc, code exit, answers bool) string {
-	s, id := standing(d), string(d.ID)
+	s, where := standing(d), ""
 	if daemon.IsNone(d.Repo) {
-		id += " --repo " + d.Repo
+		where = " --repo " + d.Repo
 	}
+	id := string(d.ID) + where
 	switch {
 	case d.State == agency.StateSucceeded && d.Merged != "":
 		s += fmt.Sprintf("  merged into %s as %.10s\n", d.Target, d.Merged)
@@ -415,7 +412,9 @@ func summary(d api.RunDoc, code exit, answers bool) string {
 	case d.State == agency.StatePaused, d.State == agency.StateInterrupted:
 		s += fmt.Sprintf("  go on with: agency resume %s\n", id)
 	case d.State == agency.StateWaiting && answers:
-		s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", id, id)
+		for _, g := range d.Gates {
+			s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", string(g.ID)+where, string(g.ID)+where)
+		}
 	case d.State.Final():
 		s += fmt.Sprintf("  see why with: agency inspect %s\n", id)
 	case code == exitInterrupted:

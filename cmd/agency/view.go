@@ -63,7 +63,7 @@ func (t *terminal) openGates(doc api.InspectDoc, cost api.CostDoc, gates []agenc
 	s := ""
 	open := agency.Waiting(gates)
 	for _, g := range open {
-		s += tui.Gate(t.style, g, beside(t.style, doc, cost, gates, g), len(open) > 1)
+		s += tui.Gate(t.style, g, beside(t.style, doc, cost, gates, g))
 	}
 	return s
 }

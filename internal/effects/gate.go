@@ -207,20 +207,20 @@ func addGrant(q store.Querier, g *agency.Gate) error {
 	grant := *g.Grant
 	if grant.Raises = Raises(st, grant); grant.Raises != "" {
 		g.Grant = &grant
-		g.Body += fmt.Sprintf("\n\nTo %s: `agency approve %s`", grant.Raises, g.RunID)
+		g.Body += fmt.Sprintf("\n\nTo %s: `agency approve %s`", grant.Raises, g.ID)
 		return nil
 	}
 	plain := Plain(st, grant)
 	grant.PlainUSD = plain.Float()
 	g.Grant = &grant
 	if grant.Need == 0 {
-		g.Body += fmt.Sprintf("\n\nWithout a sum the new limit is %s: `agency approve %s`", plain, g.RunID)
+		g.Body += fmt.Sprintf("\n\nWithout a sum the new limit is %s: `agency approve %s`", plain, g.ID)
 		return nil
 	}
 	enough := st.Enough(grant.Need, 0).Money.Cents()
 	grant.EnoughUSD = enough.Float()
 	g.Body += fmt.Sprintf("\n\nThe smallest limit that helps is %s: %s is spent, %s reserved, and the next request reserves %s. To set it: `agency approve %s --budget %s`. Without a sum the new limit is %s.",
-		enough, st.Money, st.Reserved, g.Grant.Need, g.RunID, enough.Typed(), plain)
+		enough, st.Money, st.Reserved, g.Grant.Need, g.ID, enough.Typed(), plain)
 	return nil
 }
 

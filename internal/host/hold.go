@@ -97,7 +97,7 @@ func (x *executor) fullDisk(id agency.RunID, cause error) agency.Gate {
 	}
 	return agency.Gate{
 		RunID: id, Summary: "the disk is full",
-		Body: fmt.Sprintf("Nothing is lost.%s Free space, then go on with: agency resume %s (or agency approve %s)\n\n%v", left, id, id, cause),
+		Body: fmt.Sprintf("Nothing is lost.%s Free space, then go on with: agency resume %s\n\n%v", left, id, cause),
 	}
 }
 

@@ -163,7 +163,7 @@ func pick(tx *store.Tx, run agency.Run, named agency.GateID) (agency.Gate, error
 			ids += " " + string(g.ID)
 		}
 		return agency.Gate{}, agency.Errorf(agency.KindInvalid, "%d gates of run %s wait:%s", len(gates), run.ID, ids).
-			WithMend("add --gate ID")
+			WithMend("agency approve %s", gates[0].ID)
 	}
 	return gates[0], nil
 }
@@ -171,18 +171,18 @@ func pick(tx *store.Tx, run agency.Run, named agency.GateID) (agency.Gate, error
 func checkAnswer(g agency.Gate, d agency.Decision) error {
 	switch {
 	case d.Verb == agency.Approve && g.Kind == agency.GateQuestion && d.Note == "":
-		return agency.Errorf(agency.KindInvalid, "a question needs an answer").WithMend("agency approve %s --note TEXT", g.RunID)
+		return agency.Errorf(agency.KindInvalid, "a question needs an answer").WithMend("agency approve %s --note TEXT", g.ID)
 	case d.Verb == agency.Approve && g.Kind == agency.GateQuestion && len(g.Options) > 0 && isNumber(d.Note) && d.Choice(g.Options) < 0:
 		return agency.Errorf(agency.KindInvalid, "there is no option %s: want 1 to %d, or your answer in words", strings.TrimSpace(d.Note), len(g.Options)).
 			WithMend("agency inspect %s", g.RunID)
 	case d.Verb == agency.Reject && (g.Kind == agency.GateMerge || g.Kind == agency.GatePlan) && strings.TrimSpace(d.Note) == "":
 		return agency.Errorf(agency.KindInvalid, "a rejected %s goes back to be done again, for which the agents must be told why", map[agency.GateKind]string{agency.GateMerge: "work", agency.GatePlan: "plan"}[g.Kind]).
-			WithMend("agency reject %s --reason TEXT", g.RunID)
+			WithMend("agency reject %s --reason TEXT", g.ID)
 	case d.BudgetUSD != 0 && g.Kind != agency.GateBudget:
 		return agency.Errorf(agency.KindInvalid, "--budget answers a budget gate; this is a %s gate", g.Kind)
 	case d.BudgetUSD != 0 && g.Approving != "":
 		return agency.Errorf(agency.KindInvalid, "--budget does not raise this limit, which counts for all your runs: %s", g.Summary).
-			WithMend("raise it in the file that it names, then: agency approve %s", g.RunID)
+			WithMend("raise it in the file that it names, then: agency approve %s", g.ID)
 	case d.BudgetUSD < 0 || d.BudgetUSD > agency.MostUSD:
 		return agency.Errorf(agency.KindInvalid, "a budget of %g US dollars: want more than 0 and at most %d", d.BudgetUSD, agency.MostUSD).
 			WithMend("agency inspect %s", g.RunID)
@@ -209,7 +209,7 @@ func checkGrant(q store.Querier, g agency.Gate, d agency.Decision) error {
 	given, now := agency.USD(d.BudgetUSD), st.Limits.Money
 	if raises := effects.Raises(st, *g.Grant); raises != "" {
 		return agency.Errorf(agency.KindInvalid, "--budget sets a limit in dollars, and what is used up is %s; an approval without it will %s", usedUp(g.Grant.Limit), raises).
-			WithMend("agency approve %s --gate %s", g.RunID, g.ID)
+			WithMend("agency approve %s", g.ID)
 	}
 	enough := st.Enough(g.Grant.Need, 0).Money
 	if given >= enough {
@@ -217,7 +217,7 @@ func checkGrant(q store.Querier, g agency.Gate, d agency.Decision) error {
 	}
 	return agency.Errorf(agency.KindInvalid, "--budget %s does not help: %s has a limit of %s, of which %s is spent and %s reserved, and the next request reserves %s; the smallest limit that helps is %s",
 		given.Typed(), g.Grant.Node, now.Typed(), st.Money, st.Reserved, g.Grant.Need, enough.Cents().Typed()).
-		WithMend("agency approve %s --gate %s --budget %s", g.RunID, g.ID, enough.Cents().Typed())
+		WithMend("agency approve %s --budget %s", g.ID, enough.Cents().Typed())
 }
 
 // checkAbove refuses an approval after which the run would meet the same limit across
@@ -234,7 +234,7 @@ func checkAbove(g agency.Gate, d agency.Decision, left budget.Allowance, unknown
 	}
 	e := left.Refuse(g.Grant.Need)
 	return agency.Errorf(agency.KindInvalid, "that does not help yet: %w", e).
-		WithMend("set the limit to %s or more where it stands, or wait until the %s is over; then: agency approve %s", e.Enough.Typed(), e.Period(), g.RunID)
+		WithMend("set the limit to %s or more where it stands, or wait until the %s is over; then: agency approve %s", e.Enough.Typed(), e.Period(), g.ID)
 }
 
 // usedUp is a limit's name for people.

@@ -202,7 +202,7 @@ func (h *Host) Merge(ctx context.Context, id agency.RunID, r api.ByRequest) (api
 func mergeable(run agency.Run) error {
 	switch {
 	case run.State == agency.StateWaiting:
-		return agency.Errorf(agency.KindConflict, "run %s waits: %s", run.ID, run.Reason).WithMend("agency approve %s", run.ID)
+		return agency.Errorf(agency.KindConflict, "run %s waits: %s", run.ID, run.Reason).WithMend("agency inspect %s", run.ID)
 	case run.State != agency.StateSucceeded:
 		return agency.Errorf(agency.KindConflict, "run %s is %s: only a run that succeeded is merged", run.ID, run.State).WithMend("agency inspect %s", run.ID)
 	case run.Mode == agency.ModeAgent:

@@ -230,7 +230,7 @@ func TestToldOnce(t *testing.T) {
 	if len(keys) != 2 || keys[0] == keys[1] {
 		t.Fatalf("keys %q", keys)
 	}
-	want := []string{"goal: Mend it", "ready to land", "run: run-1", "agency approve run-1", "agency reject run-1 --reason TEXT", "agency inspect run-1"}
+	want := []string{"goal: Mend it", "ready to land", "run: run-1", "agency approve g1", "agency reject g1 --reason TEXT", "agency inspect run-1"}
 	if got[0].Title != "calc: a merge gate waits for you" || !slices.Equal(got[0].Lines, want) {
 		t.Errorf("%q %q", got[0].Title, got[0].Lines)
 	}
@@ -348,7 +348,7 @@ func TestAnsweredMeanwhile(t *testing.T) {
 	r.clock.pass(9 * time.Hour)
 	r.sent(1)
 	r.idle()
-	if _, got := r.place.seen(); len(got) != 1 || !slices.Contains(got[0].Lines, "agency approve run-1") {
+	if _, got := r.place.seen(); len(got) != 1 || !slices.Contains(got[0].Lines, "agency approve g2") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -102,11 +102,7 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 		return n, false, err
 	}
 	n.title = "a " + string(d.Kind) + " gate waits for you"
-	answer := string(ev.RunID)
-	if len(open) > 1 {
-		answer += " --gate " + string(d.Gate)
-	}
-	approve, reject := "agency approve "+answer, "agency reject "+answer
+	approve, reject := "agency approve "+string(d.Gate), "agency reject "+string(d.Gate)
 	switch d.Kind {
 	case agency.GateQuestion, agency.GateEscalation:
 		approve += " --note TEXT"

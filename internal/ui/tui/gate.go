@@ -13,9 +13,9 @@ import (
 
 // Gate is a waiting gate with everything that is needed to answer it, and the
 // commands that do. Beside is what else a person should know of its run (SoFar,
-// Anomalies); several says that more gates of the run wait.
-func Gate(st Style, g agency.Gate, beside string, several bool) string {
-	return GateText(st, g) + Fit(st, beside) + "\n" + answerLines(st, "  ", Answers(g, several))
+// Anomalies).
+func Gate(st Style, g agency.Gate, beside string) string {
+	return GateText(st, g) + Fit(st, beside) + "\n" + answerLines(st, "  ", Answers(g))
 }
 
 // GateText is a gate without the commands, for where nobody can answer it.
@@ -132,13 +132,13 @@ func indented(text, indent string) string {
 
 // GateNotice is a gate in few lines, for standard error where a program reads
 // the rest: its kind, what it is about, and the commands that answer it.
-func GateNotice(g agency.Gate, several bool) string {
+func GateNotice(g agency.Gate) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s waits at the %s gate %s: %s", g.RunID, g.Kind, g.ID, Line(g.Summary))
 	for i, o := range g.Options {
 		fmt.Fprintf(&b, "\n  %d. %s", i+1, Line(o))
 	}
-	b.WriteString("\n" + strings.TrimRight(answerLines(Style{}, "  ", Answers(g, several)), "\n"))
+	b.WriteString("\n" + strings.TrimRight(answerLines(Style{}, "  ", Answers(g)), "\n"))
 	return b.String()
 }
 
@@ -164,13 +164,10 @@ func answerLines(st Style, indent string, all []Answer) string {
 // Answer is a command that answers a gate, and what it means.
 type Answer struct{ Command, What string }
 
-// Answers are the commands that answer a gate.
-func Answers(g agency.Gate, several bool) []Answer {
-	run := string(g.RunID)
-	if several {
-		run += " --gate " + string(g.ID)
-	}
-	approve, reject := "agency approve "+run, "agency reject "+run
+// Answers are the commands that answer a gate. They name it, not its run: typed later,
+// they must not answer another, which nobody has read.
+func Answers(g agency.Gate) []Answer {
+	approve, reject := "agency approve "+string(g.ID), "agency reject "+string(g.ID)
 	switch g.Kind {
 	case agency.GateMerge:
 		return []Answer{
@@ -308,7 +305,7 @@ func Waits(st Style, all []Waiting, now time.Time) string {
 	}
 	t := table{head: []string{"GATE", "WAITS", "APPROVE WITH", "WHAT"}}
 	for _, w := range all {
-		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), "agency approve "+string(w.Run)+" --gate "+string(w.Gate.ID), Line(w.Gate.Summary))
+		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), "agency approve "+string(w.Gate.ID), Line(w.Gate.Summary))
 	}
 	return t.render(st, "")
 }

@@ -249,26 +249,19 @@ func TestGateNamesTheCommandsThatAnswerIt(t *testing.T) {
 		agency.GatePlan, agency.GateInspection, agency.GateMerge, agency.GateBudget, agency.GateQuestion, agency.GateDependencies,
 		agency.GateDanger, agency.GateEscalation, agency.GateWeakened, agency.GateFault,
 	} {
-		g := agency.Gate{ID: "r.g-1", RunID: "run-1", Kind: kind, Summary: "s\x1b[2J", Body: "b\x1b[2J", Options: []string{"one", "two"}}
-		for _, several := range []bool{false, true} {
-			out := Gate(Style{}, g, "\n  anomalies  none\n", several)
-			run := "run-1"
-			if several {
-				run = "run-1 --gate r.g-1"
+		g := agency.Gate{ID: "run-1.g-1", RunID: "run-1", Kind: kind, Summary: "s\x1b[2J", Body: "b\x1b[2J", Options: []string{"one", "two"}}
+		out := Gate(Style{}, g, "\n  anomalies  none\n")
+		for _, want := range []string{"anomalies  none", "agency approve run-1.g-1", "agency reject run-1.g-1", "2. two"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s", kind, want, out)
 			}
-			for _, want := range []string{"anomalies  none", "agency approve " + run, "agency reject " + run, "2. two"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("%s: no %q in\n%s", kind, want, out)
-				}
-			}
-			g.Approving, g.Rejecting = "so it comes", "so it does not"
-			if out := Gate(Style{}, g, "", several); kind == agency.GateDanger && (!strings.Contains(out, g.Approving) || !strings.Contains(out, g.Rejecting)) {
-				t.Errorf("%s: what an answer means is not said in\n%s", kind, out)
-			}
-			g.Approving, g.Rejecting = "", ""
-			if strings.Contains(out, "\x1b") {
-				t.Errorf("%s: an escape sequence in %q", kind, out)
-			}
+		}
+		if strings.Contains(out, "\x1b") {
+			t.Errorf("%s: an escape sequence in %q", kind, out)
+		}
+		g.Approving, g.Rejecting = "so it comes", "so it does not"
+		if out := Gate(Style{}, g, ""); kind == agency.GateDanger && (!strings.Contains(out, g.Approving) || !strings.Contains(out, g.Rejecting)) {
+			t.Errorf("%s: what an answer means is not said in\n%s", kind, out)
 		}
 	}
 }
@@ -421,12 +414,12 @@ func TestFit(t *testing.T) {
 
 // On a narrow terminal what an answer means stands below its command.
 func TestAnswersFitTheTerminal(t *testing.T) {
-	g := agency.Gate{ID: "g", RunID: "a-run-with-a-long-name-abcd2345", Kind: agency.GateMerge, Summary: "ready", Body: "Fine."}
+	g := agency.Gate{ID: "a-run-with-a-long-name-abcd2345.merge-1", RunID: "a-run-with-a-long-name-abcd2345", Kind: agency.GateMerge, Summary: "ready", Body: "Fine."}
 	for width, want := range map[int]string{
-		0:  "  agency approve a-run-with-a-long-name-abcd2345               land it\n",
-		60: "  agency approve a-run-with-a-long-name-abcd2345\n      land it\n",
+		0:  "  agency approve a-run-with-a-long-name-abcd2345.merge-1               land it\n",
+		60: "  agency approve a-run-with-a-long-name-abcd2345.merge-1\n      land it\n",
 	} {
-		if got := Gate(Style{Width: width}, g, "", false); !strings.Contains(got, want) {
+		if got := Gate(Style{Width: width}, g, ""); !strings.Contains(got, want) {
 			t.Errorf("width %d:\n%s", width, got)
 		}
 	}

@@ -195,7 +195,7 @@ func rejecting(g agency.Gate) string { return cmp.Or(meaning(g, "agency reject")
 
 // meaning is what an answer does, in the words of the commands that give it.
 func meaning(g agency.Gate, command string) string {
-	for _, a := range tui.Answers(g, false) {
+	for _, a := range tui.Answers(g) {
 		if strings.HasPrefix(a.Command, command) {
 			return a.What
 		}
