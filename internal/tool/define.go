@@ -60,6 +60,21 @@ func (t Tool) Ends() Tool {
 	return t
 }
 
+// Concludes marks a tool with which an agent ends its work, which it cannot before it has
+// read what a person wrote to it meanwhile: it would not have done what was asked.
+func (t Tool) Concludes() Tool {
+	run := t.run
+	t.run = func(ctx context.Context, t Tool, env *Env, raw json.RawMessage) (Result, error) {
+		if env.Mail != nil {
+			if n, err := env.Mail.Unheard(ctx); n > 0 || err != nil {
+				return Refuse("a person has written to you meanwhile. It stands below, in your next turn: read it, and call " + t.Name + " again once your work fits it"), err
+			}
+		}
+		return run(ctx, t, env, raw)
+	}
+	return t.Ends()
+}
+
 // OnBoard marks a tool that touches nothing but the board.
 func (t Tool) OnBoard() Tool {
 	t.Scope = Board

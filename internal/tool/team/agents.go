@@ -111,7 +111,7 @@ func handoffTo(to []roster.Callee) tool.Tool {
 			return tool.Refuse("the message is longer than " + tool.Size(maxPrompt)), nil
 		}
 		return tool.Result{Text: "handed over to " + name, Effect: tool.HandTo{Agent: name, Message: message}}, nil
-	}).Choosing("agent", names).Ends()
+	}).Choosing("agent", names).Concludes()
 }
 
 type teamBroadcastArgs struct {
@@ -134,7 +134,7 @@ func teamBroadcast(member bool) tool.Tool {
 			return tool.Refuse(`"status" failed goes with "final": what is only harder than it seemed is an update`), nil
 		}
 		return tool.Result{Text: "told the team", Effect: tool.Broadcast{Message: message, Final: a.Final, Failed: a.Status == "failed"}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 type agentReportArgs struct {
@@ -155,5 +155,5 @@ func agentReport(isJSON bool) tool.Tool {
 			return tool.Refuse("the report is not JSON: put one JSON value into it, and nothing else"), nil
 		}
 		return tool.Result{Text: "report recorded", Effect: tool.Report{Text: words}}, nil
-	}).Named("final_report", "").Ends()
+	}).Named("final_report", "").Concludes()
 }

@@ -38,7 +38,7 @@ func finalReport() tool.Tool {
 			return tool.Refuse(fault), nil
 		}
 		return tool.Result{Text: "report recorded", Effect: tool.Report{Text: words, Decided: decided}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 // decided is the decision with what it needs, or what is wrong with it.

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/roster"
 	"agency/internal/tool"
 )
 
@@ -154,12 +156,21 @@ func TestRequestClarification(t *testing.T) {
 	}
 }
 
-// Nobody is done who has not read what a person wrote meanwhile.
-func TestCompleteReadsPeopleFirst(t *testing.T) {
-	for wait, done := range map[int]bool{0: true, 1: false} {
-		res, err := signalComplete().Run(t.Context(), &tool.Env{Mail: &office{wait: wait}}, []byte(`{"evidence":"it works"}`))
-		if _, ends := res.Effect.(tool.Complete); err != nil || ends != done || res.Refused == done {
-			t.Errorf("%d messages wait: %+v, %v", wait, res, err)
+// Nobody ends its work who has not read what a person wrote meanwhile, whatever it ends with.
+func TestPeopleAreReadFirst(t *testing.T) {
+	parks := []string{"request_clarification", "request_handoff", "request_human_input", "request_implementation_change"} // and goes on with the answer
+	ends := append(Tools(), SubmitWorkstreams(), handoffTo([]roster.Callee{{Name: "b"}}), agentReport(false), teamBroadcast(true))
+	for _, of := range ends {
+		if !of.Last || of.Joins || slices.Contains(parks, of.Name) {
+			continue
 		}
+		res, err := of.Run(t.Context(), &tool.Env{Mail: &office{wait: 1}}, []byte("{}"))
+		if err != nil || !res.Refused || !strings.Contains(res.Text, "a person has written to you") || res.Effect != nil {
+			t.Errorf("%s: %+v, %v", of.Name, res, err)
+		}
+	}
+	res, err := signalComplete().Run(t.Context(), &tool.Env{Mail: &office{}}, []byte(`{"evidence":"it works"}`))
+	if _, ends := res.Effect.(tool.Complete); err != nil || !ends {
+		t.Errorf("nothing waits: %+v, %v", res, err)
 	}
 }

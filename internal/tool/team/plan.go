@@ -254,7 +254,7 @@ func draftShape() tool.Shape {
 func submitPlan() tool.Tool {
 	return tool.Define(texts, "submit_plan", tool.Write, func(_ context.Context, _ *tool.Env, a submitPlanArgs) (tool.Result, error) {
 		return tool.Result{Text: "plan accepted", Effect: tool.Plan{Plan: a.Plan.Plan}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 // DraftFaults names everything in a contract that its own words show to be

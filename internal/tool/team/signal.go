@@ -90,10 +90,7 @@ func decodeEvidence(raw json.RawMessage) (agency.Evidence, error) {
 }
 
 func signalComplete() tool.Tool {
-	return tool.Define(texts, "signal_complete", tool.Write, func(ctx context.Context, env *tool.Env, a signalCompleteArgs) (tool.Result, error) {
-		if n, err := unheard(ctx, env); n > 0 || err != nil {
-			return tool.Refuse("a person has written to you meanwhile. It stands below, in your next turn: read it, and signal again once your work fits it"), err
-		}
+	return tool.Define(texts, "signal_complete", tool.Write, func(_ context.Context, env *tool.Env, a signalCompleteArgs) (tool.Result, error) {
 		if strings.TrimSpace(a.Evidence.text) == "" && len(a.Evidence.list) == 0 {
 			return tool.Refuse("evidence is empty; name a test, a command or a file for each criterion"), nil
 		}
@@ -119,16 +116,7 @@ func signalComplete() tool.Tool {
 			return tool.Result{}, err
 		}
 		return tool.Result{Text: "claim recorded", Effect: done}, nil
-	}).Ends()
-}
-
-// unheard is how many messages of people wait for the agent: whoever ends without having read
-// them has not done what was asked.
-func unheard(ctx context.Context, env *tool.Env) (int, error) {
-	if env.Mail == nil {
-		return 0, nil
-	}
-	return env.Mail.Unheard(ctx)
+	}).Concludes()
 }
 
 func signalBlocked() tool.Tool {
@@ -137,7 +125,7 @@ func signalBlocked() tool.Tool {
 			return tool.Refuse("the reason is empty"), nil
 		}
 		return tool.Result{Text: "recorded", Effect: tool.Blocked{Reason: tool.Cap(a.Reason, 8<<10), Attempted: tool.Cap(a.Attempted, 8<<10)}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 // rels checks the paths of a claim.

@@ -56,7 +56,7 @@ func submitReview() tool.Tool {
 			return tool.Refuse("the review is not accepted. Its faults, all of them:\n- " + strings.Join(faults, "\n- ")), nil
 		}
 		return tool.Result{Text: "review recorded", Effect: tool.Reviewed{Review: r}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 // review is what the arguments say, with everything that is wrong with them.

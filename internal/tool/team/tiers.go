@@ -20,7 +20,7 @@ func SubmitWorkstreams() tool.Tool {
 	t := tool.Define(texts, "submit_workstreams", tool.Write, func(_ context.Context, _ *tool.Env, a submitWorkstreamsArgs) (tool.Result, error) {
 		plan := a.Plan
 		return tool.Result{Text: "plan accepted", Effect: tool.Plan{Plan: agency.Plan{RetryBudgetMultiplier: plan.multiplier}, Tiers: &plan.TierPlan}}, nil
-	}).Ends()
+	}).Concludes()
 	return t.Named("submit_plan", "")
 }
 
@@ -179,7 +179,7 @@ func submitTasks() tool.Tool {
 			return tool.Refuse("there are no tasks"), nil
 		}
 		return tool.Result{Text: "tasks accepted", Effect: tool.Plan{Plan: plan}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 type submitVerdictArgs struct {
@@ -234,7 +234,7 @@ func submitVerdict() tool.Tool {
 		}
 		joint := agency.JointVerdict{Verdict: verdict, Summary: r.Summary, FailedScopes: contractIDs(a.FailedScopes)}
 		return tool.Result{Text: "verdict recorded", Effect: tool.Verdict{Review: r, Joint: joint}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 type acceptRunArgs struct {
@@ -248,7 +248,7 @@ func acceptRun() tool.Tool {
 			return tool.Refuse("the summary is empty or longer than " + tool.Size(maxReport)), nil
 		}
 		return tool.Result{Text: "accepted", Effect: tool.Accept{Acceptance: agency.Acceptance{Accepted: true, Summary: words}}}, nil
-	}).Ends()
+	}).Concludes()
 }
 
 type rejectRunArgs struct {
@@ -263,5 +263,5 @@ func rejectRun() tool.Tool {
 			return tool.Refuse("the reason is empty or longer than " + tool.Size(maxReport)), nil
 		}
 		return tool.Result{Text: "rejected", Effect: tool.Accept{Acceptance: agency.Acceptance{Summary: words, Workstreams: contractIDs(a.Workstreams)}}}, nil
-	}).Ends()
+	}).Concludes()
 }
