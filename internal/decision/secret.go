@@ -10,22 +10,11 @@ import (
 	"agency/internal/store"
 )
 
-// keyForms are what keys of known services look like, and what is called one.
-var keyForms = []*regexp.Regexp{
-	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`),
-	regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`),
-	regexp.MustCompile(`\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}`),
-	regexp.MustCompile(`\b(?:gh[opusr]_|github_pat_|glpat-|xox[abeprs]-|npm_|pypi-|hf_|dop_v1_)[A-Za-z0-9_-]{16,}`),
-	regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`),
-	regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:[^\s/@$<{*][^\s/@]*@`), // a password in an address
-	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+`),
-}
-
-// named is a value behind a name that says that it is one.
+// named is a value behind a name that says that it is one, in prose.
 var named = regexp.MustCompile(`(?i)(password|passwd|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|bearer)["']?\s*(?:[:=]|\bis\b)?\s*["']?([^\s"',;@][^\s"',;]{7,})`)
 
 // leastRandom is how long a word of small and capital letters and digits is that nobody reads.
-const leastRandom = 24
+const leastRandom = 20
 
 // keyIn is what of a text looks like a key, or was one before it was taken out; empty where
 // nothing does. Hashes and ids, which are of one case, are none.
@@ -33,10 +22,8 @@ func keyIn(tx *store.Tx, text string) (found string) {
 	if strings.Contains(text, agency.Redacted) || !bytes.Equal(tx.Redact([]byte(text)), []byte(text)) {
 		return agency.Redacted
 	}
-	for _, f := range keyForms {
-		if at := f.FindString(text); at != "" {
-			return at
-		}
+	if all := agency.SecretsIn("", []byte(text)); len(all) > 0 {
+		return all[0].Text
 	}
 	for _, m := range named.FindAllStringSubmatch(text, -1) {
 		if mixed(m[2]) && (agency.IsSecret(m[2]) || strings.HasPrefix(strings.ToLower(m[1]), "pass")) {

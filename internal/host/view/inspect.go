@@ -32,7 +32,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 			return err
 		}
 		known := k.records
-		if doc.RunDoc, err = r.docWith(q, known.Run, known.Contracts, known.Lines, k.share()); err != nil {
+		if doc.RunDoc, err = r.docWith(q, known.Run, known.Contracts, known.Lines, shareOf(known.Run, known.Contracts, &k.told.progress)); err != nil {
 			return err
 		}
 		doc.Reviews, doc.Verdicts = orEmpty(slices.Clip(known.Reviews)), orEmpty(slices.Clip(known.Verdicts))

@@ -150,14 +150,6 @@ func (k *known) contracts(q *store.Snapshot, id agency.RunID, changed map[agency
 	return err
 }
 
-// share is how far the run is.
-func (k *known) share() float64 {
-	if k.records.Run.State.Final() {
-		return shareOf(k.records.Contracts, &agency.Progress{})
-	}
-	return min(almost, shareOf(k.records.Contracts, &k.told.progress))
-}
-
 // told is what the events of a run tell, and the plan that it was given by a person.
 type told struct {
 	given       []api.PlannedDoc

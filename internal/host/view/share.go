@@ -9,8 +9,9 @@ import (
 )
 
 // shareOf is how far a run is, 0 to 1: its contracts of work in the middle, each as far as
-// it has come by p. Whoever says how far a run is says this.
-func shareOf(contracts []agency.Contract, p *agency.Progress) float64 {
+// it has come by p; of a run that has ended only what is complete counts. Whoever says how far
+// a run is says this.
+func shareOf(run agency.Run, contracts []agency.Contract, p *agency.Progress) float64 {
 	sum, n := 0.0, 0
 	for _, c := range contracts {
 		switch {
@@ -18,12 +19,16 @@ func shareOf(contracts []agency.Contract, p *agency.Progress) float64 {
 			continue
 		case c.Status == agency.StatusComplete: // also where its events are gone
 			sum++
-		case !c.Status.Final():
+		case !c.Status.Final() && !run.State.Final():
 			sum += p.Of(c.ID)
 		}
 		n++
 	}
-	return sum / float64(max(1, n))
+	sum /= float64(max(1, n))
+	if run.State.Final() {
+		return sum
+	}
+	return min(almost, sum)
 }
 
 // almost is how far a run is at most that goes on: what is left of it, verdicts on the whole
@@ -43,13 +48,13 @@ type followed struct {
 	progress agency.Progress
 }
 
-// share is shareOf of a run; of one that has ended only what is complete counts.
+// share is shareOf of a run.
 func (s *shares) share(q store.Querier, run agency.Run, contracts []agency.Contract) (float64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if run.State.Final() {
 		delete(s.of, run.ID)
-		return shareOf(contracts, &agency.Progress{}), nil
+		return shareOf(run, contracts, nil), nil
 	}
 	if s.of == nil {
 		s.of = map[agency.RunID]*followed{}
@@ -71,7 +76,7 @@ func (s *shares) share(q store.Querier, run agency.Run, contracts []agency.Contr
 			}
 		}
 		if len(evs) < page {
-			return min(almost, shareOf(contracts, &f.progress)), nil
+			return shareOf(run, contracts, &f.progress), nil
 		}
 	}
 }
