@@ -132,7 +132,7 @@ func decisionsDrop(a *app) *cobra.Command {
 				return err
 			}
 			if !h.Exists() {
-				return agency.Errorf(agency.KindNotFound, "no run was ever started in %s: nothing is kept", h.Repo.WorkTree).WithMend("agency decisions list --kept")
+				return agency.Errorf(agency.KindNotFound, "no run of yours was ever started in %s: nothing is kept", h.Repo.WorkTree).WithMend("agency decisions list --kept")
 			}
 			c, err := a.connect(cmd.Context(), h, daemon.Want{})
 			if err != nil {

@@ -100,7 +100,7 @@ func (r *repository) hidden(h daemon.Place) []string {
 // view looks at the host where one lives, else at the store itself.
 func (r *repository) view(ctx context.Context, h daemon.Place) (v api.View, closeIt func(), err error) {
 	if !h.Exists() {
-		return nil, func() {}, agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.Repo.WorkTree).WithMend(`agency run "GOAL"`)
+		return nil, func() {}, agency.Errorf(agency.KindNotFound, "no run of yours was ever started in %s", h.Repo.WorkTree).WithMend(`agency run "GOAL"`)
 	}
 	c, err := daemon.Await(ctx, h)
 	switch {

@@ -15,6 +15,7 @@ An agent works in a worktree of its own, every command it runs is in a sandbox,
 its claim is verified on a clean checkout, and nothing reaches your branch
 before you have seen it at the merge gate.
 
+  agency                               your runs and their gates, in this terminal
   agency demo                          the whole pipeline, offline, no key
   agency run "Parse durations in config.Load; add tests"
   agency approve RUN                   land it

@@ -25,7 +25,7 @@ func (a *app) withRun(ctx context.Context, name string, want daemon.Want, fn fun
 		return err
 	}
 	if !h.Exists() {
-		return agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.Repo.WorkTree).WithMend(`agency run "GOAL"`)
+		return agency.Errorf(agency.KindNotFound, "no run of yours was ever started in %s", h.Repo.WorkTree).WithMend(`agency run "GOAL"`)
 	}
 	if h, err = a.claim(); err != nil {
 		return err
@@ -149,7 +149,7 @@ func pauseRun(ctx context.Context, a *app, name string) error {
 		case d.State == agency.StatePaused:
 			return fmt.Sprintf("%s is paused; go on with: agency resume %s", d.ID, d.ID)
 		}
-		return fmt.Sprintf("%s pauses at the end of its turn; go on with: agency resume %s", d.ID, d.ID)
+		return fmt.Sprintf("%s pauses as its agents end their turns; go on with: agency resume %s", d.ID, d.ID)
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // gave, and what it found that the plan did not foresee.
 func Tier(st Style, d api.InspectDoc, tier agency.Tier) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n", st.paint(bold, string(d.ID)), tierName(tier))
+	title := fmt.Sprintf("%s  %s\n", st.paint(bold, string(d.ID)), tierName(tier))
 	of := about(d)
 	for _, c := range d.Contracts {
 		if c.Tier == string(tier) {
@@ -45,7 +45,14 @@ func Tier(st Style, d api.InspectDoc, tier agency.Tier) string {
 		}
 	}
 	b.WriteString(amendments(st, d.Amendments, tier))
-	return b.String()
+	switch {
+	case b.Len() > 0:
+	case d.Mode == agency.ModeTiered:
+		b.WriteString("  nothing yet, or no workstream has this tier on its path\n")
+	default:
+		b.WriteString("  nothing: a run of mode " + string(d.Mode) + " has no tiers\n")
+	}
+	return title + b.String()
 }
 
 func tierName(t agency.Tier) string {

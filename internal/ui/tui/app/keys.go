@@ -170,7 +170,7 @@ func steerKey(m *Model, key string) bool {
 	case "s", ":":
 		askLine(m, "say to "+hearer(m.run.doc)+" (@AGENT text: to another)", "say something", action{kind: actSay, run: m.run.id})
 	case "p":
-		m.ask = ask{yes: "pause the run at the end of its turn?", act: change(Pause)}
+		m.ask = ask{yes: "pause the run as its agents end their turns?", act: change(Pause)}
 	case "u":
 		m.ask = ask{yes: "let the run go on?", act: change(Resume)}
 	case "c":
