@@ -145,7 +145,7 @@ func (x *demonstration) host(ctx context.Context, cfg config.Config) (d *daemon.
 	if err != nil {
 		return nil, nil, agency.Errorf(agency.KindTransient, "a temporary folder: %w", err)
 	}
-	f := config.Folders{Config: filepath.Join(x.s.Dir, "config"), State: filepath.Join(x.s.Dir, "state"), Cache: filepath.Join(x.s.Dir, "cache"), Socket: socket}
+	f := config.Folders{Config: filepath.Join(x.s.Dir, "config"), State: filepath.Join(x.s.Dir, "state", "agency"), Cache: filepath.Join(x.s.Dir, "cache"), Socket: socket}
 	if d, err = daemon.StartFor(ctx, x.s.Repo, f, cfg, daemon.Options{Build: build(), Getenv: x.env}); err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(socket))
 	}
@@ -190,9 +190,14 @@ func (x *demonstration) stuck(ctx context.Context, c *daemon.Connected, id agenc
 		x.note("look on with: agency demo --mode %s --watch", x.f.mode)
 	}
 	if x.f.keep != "" {
-		x.note("kept: %s", x.f.keep)
+		x.note("kept; look at it with:  %s", x.look())
 	}
 	return exit(exitFailed)
+}
+
+// look is the command that opens what is kept of the demo.
+func (x *demonstration) look() string {
+	return fmt.Sprintf("XDG_STATE_HOME='%s' agency --repo '%s'", filepath.Join(x.s.Dir, "state"), x.s.Repo)
 }
 
 // result shows what a run leaves: the gate that was answered, the commit,
@@ -229,7 +234,7 @@ func (x *demonstration) result(ctx context.Context, c *daemon.Connected, id agen
 		costs.Total.CostUSD, costs.Total.Requests, costs.Total.In, costs.Total.Out)
 	x.say("\n%s", tui.Wrap(x.style, "", spent))
 	if x.f.keep != "" {
-		x.say("kept: %s", x.s.Dir)
+		x.say("kept; look at it with:  %s", x.look())
 		return nil
 	}
 	x.say("\nNow in a repository of yours:  agency init;  agency run \"GOAL\"")

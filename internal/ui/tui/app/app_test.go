@@ -175,6 +175,23 @@ func TestRunShowsContractsAgentsAndSums(t *testing.T) {
 	b.want("verified", "it parses")
 }
 
+// What a run comes to is said in whole numbers at any width, the money of it before the rest; where
+// more contracts are than fit, which of them one is at.
+func TestSumsAreWholeAtAnyWidth(t *testing.T) {
+	for width := 40; width < 200; width += 3 {
+		b := begin(t, runID, width, 16)
+		b.send(document(20))
+		line := strings.Split(ansi.Strip(b.m.drawn), "\n")[1]
+		if strings.Contains(line, "…") || width >= 70 && !strings.Contains(line, "of $5.00") {
+			t.Errorf("%d columns: %q", width, line)
+		}
+	}
+	b := begin(t, runID, 80, 16)
+	b.send(document(20))
+	b.keys("down")
+	b.want("contracts 2 of ")
+}
+
 func TestGateIsAnsweredOnce(t *testing.T) {
 	b := begin(t, runID, 100, 30)
 	doc := document(1)

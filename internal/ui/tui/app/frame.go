@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -100,7 +101,7 @@ func drawRunTitle(m *Model, s *screen) {
 	}
 }
 
-// sumsLine are a run in numbers; a narrow terminal cuts the end off.
+// sumsLine are a run in numbers; a narrow terminal has no room for the last of them.
 func sumsLine(m *Model, st tui.Style) string {
 	r := &m.run
 	d := r.doc
@@ -110,21 +111,24 @@ func sumsLine(m *Model, st tui.Style) string {
 	}
 	parts := []string{bar(st, d.Progress, width, tui.StateInk(r.state())) + " " + tui.Percent(d.Progress)}
 	if d.ContractsTotal > 1 {
-		parts = append(parts, fmt.Sprintf("%d of %d contracts", d.ContractsDone, d.ContractsTotal))
+		parts = append(parts, fmt.Sprintf("%d/%d contracts", d.ContractsDone, d.ContractsTotal))
 	}
 	if t := r.tree.sums; t.criteria > 0 {
 		parts = append(parts, fmt.Sprintf("%d/%d proved", t.proved, t.criteria))
 	}
+	parts = append(parts, limitBar(st, d, r.cost.Limits.USD, width-8))
 	if r.progress.Tests != "" {
 		parts = append(parts, r.progress.Tests)
 	}
-	parts = append(parts, limitBar(st, d, r.cost.Limits.USD))
 	if f := r.cost.Forecast; f.Open > 0 && f.Mid.USD > 0 {
 		parts = append(parts, "likely "+agency.USD(f.Mid.USD).String())
 	}
 	parts = append(parts, tui.Elapsed(r.elapsed(m.now)))
 	if n := r.tree.sums.atWork; n > 0 {
 		parts = append(parts, agency.Things(n, "agent", "agents"))
+	}
+	for len(parts) > 1 && ansi.StringWidth(strings.Join(parts, " · ")) > m.width {
+		parts = parts[:len(parts)-1]
 	}
 	return strings.Join(parts, " · ")
 }
@@ -185,6 +189,9 @@ func drawRun(m *Model, s *screen) {
 	title := "contracts"
 	if r.tree.hides {
 		title = "contracts that are not complete"
+	}
+	if n := len(r.tree.rows); n > above {
+		title += fmt.Sprintf(" %d of %d", r.tree.at+1, n)
 	}
 	if r.logged {
 		title += " · tab"

@@ -125,8 +125,8 @@ func files(st tui.Style, patch string) []string {
 	return out
 }
 
-// limitBar is what is spent of a limit.
-func limitBar(st tui.Style, d api.InspectDoc, limit float64) string {
+// limitBar is what is spent of a limit, with a bar of a width or none.
+func limitBar(st tui.Style, d api.InspectDoc, limit float64, width int) string {
 	spent := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
 	if limit <= 0 {
 		return spent
@@ -139,5 +139,9 @@ func limitBar(st tui.Style, d api.InspectDoc, limit float64) string {
 	case share >= 0.7:
 		ink = tui.Yellow
 	}
-	return spent + " of " + agency.USD(limit).String() + " " + bar(st, share, 8, ink)
+	said := spent + " of " + agency.USD(limit).String()
+	if width <= 0 {
+		return st.Paint(ink, said)
+	}
+	return said + " " + bar(st, share, width, ink)
 }
