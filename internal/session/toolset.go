@@ -47,6 +47,8 @@ type Toolset struct {
 	Tree     Tree
 	// Recent are the files of recent commits before the contract, newest first.
 	Recent func(context.Context) ([][]string, error)
+	// Listed are the files that the contract began with, the same for all of its attempts.
+	Listed func(context.Context) ([]string, error)
 	// Count is how many files the last snapshot has; less than none: unknown.
 	Count func() int
 	// Outside are the tools of servers that the session is offered beside its own, the same
@@ -61,7 +63,9 @@ type Toolset struct {
 
 // NoCheckout is the toolset of a session without any tool that works on a checkout: there
 // is none.
-func NoCheckout() *Toolset { return &Toolset{Tree: noTree{}} }
+func NoCheckout() *Toolset {
+	return &Toolset{Tree: noTree{}, Listed: func(context.Context) ([]string, error) { return nil, nil }}
+}
 
 // Present is what a session has for which there are tools.
 func (t *Toolset) Present(s Spec) roster.Present {
@@ -168,7 +172,7 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 	}
 	return &Toolset{
 		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
-		Recent: history{o}.recent, Count: o.Workspace.Files, Process: shell{o}.process,
+		Recent: history{o}.recent, Listed: history{o}.listed, Count: o.Workspace.Files, Process: shell{o}.process,
 	}, nil
 }
 
