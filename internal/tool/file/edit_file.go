@@ -132,7 +132,7 @@ func around(content string, line, n int) string {
 		if at > line+n+1 || at > from+40 {
 			break
 		}
-		fmt.Fprintf(&b, "%6d\t%s\n", at, clip(strings.TrimRight(l, "\r\n"), 200))
+		fmt.Fprintf(&b, "%d\t%s\n", at, clip(strings.TrimRight(l, "\r\n"), 200))
 	}
 	return b.String()
 }
