@@ -38,8 +38,10 @@ func rows() []row {
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
 		{"use_skill", seeing, false},
+		{"todo", seeing, false},
 		{"write_file", authors, false},
 		{"edit_file", authors, false},
+		{"apply_patch", authors, false},
 		{"delete_file", authors, false},
 		{"run_command", builders, false},
 		{"run_tests", checking, false},
@@ -141,6 +143,7 @@ func only() map[string][]Phase {
 type Present struct {
 	Backlog, Skills bool // in the checkout
 	Others          bool // agents beside its own
+	Patches         bool // a model that was trained on apply_patch
 }
 
 // Lacks tells whether a tool is about something that is not there.
@@ -148,6 +151,8 @@ func (p Present) Lacks(tool string) bool {
 	switch tool {
 	case "get_feature_status", "mark_feature_complete":
 		return !p.Backlog
+	case "apply_patch":
+		return !p.Patches
 	case "use_skill":
 		return !p.Skills
 	case "note_decision", "read_decisions", "reserve", "release":

@@ -14,8 +14,9 @@ import (
 	"agency/internal/tool/team"
 )
 
-// Notes is what a manager's session has noted for its plan.
+// Notes is what a session has noted: its own plan, and a manager's for that of its run.
 type Notes struct {
+	Todo    []tool.Step       `json:"todo,omitempty"`
 	Drafts  []agency.Contract `json:"drafts,omitempty"`
 	Returns int               `json:"returns,omitempty"` // how often the plan came back
 	Split   []agency.Contract `json:"split,omitempty"`   // contracts that came back to be split
@@ -92,6 +93,11 @@ func (t *Effects) guarded(ctx context.Context, k *Call) (res tool.Result, err er
 // end or park the session.
 func (t *Effects) Gather(ctx context.Context) (err error) {
 	t.drafted()
+	for _, k := range t.Calls {
+		if todo, ok := k.Result.Effect.(tool.Todo); ok && k.Ran {
+			t.Notes.Todo = todo.Items
+		}
+	}
 	changed, last := false, false
 	for _, k := range t.Calls {
 		changed, last = changed || k.Writes(), last || !k.Ran && k.Tool.Last
