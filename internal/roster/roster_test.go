@@ -118,8 +118,8 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Leading, MaxFiles: 5, MaxLines: 500, Present: Present{Backlog: true}}, "testdata/project_manager_leading.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/project_manager_answer.md")
-	golden(t, agency.RoleScaffolder, View{Repo: "/home/ann/shop", Network: true, Talent: Talent{Name: "sre", Text: "### Look\n\nAt what fails."}}, "testdata/scaffolder.md")
-	golden(t, agency.RoleTestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
+	golden(t, agency.RoleScaffolder, View{Repo: "/home/ann/shop", Network: true, Present: Present{Others: true}, Talent: Talent{Name: "sre", Text: "### Look\n\nAt what fails."}}, "testdata/scaffolder.md")
+	golden(t, agency.RoleTestEngineer, View{Repo: "/home/ann/shop", Present: Present{Others: true, Lacking: Lacking{Lint: true, Coverage: true}}}, "testdata/test_engineer.md")
 	golden(t, agency.RoleCleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")
 	golden(t, agency.RoleOverseer, View{}, "testdata/overseer.md")
 	golden(t, agency.RoleReviewer, View{Repo: "/home/ann/shop"}, "testdata/reviewer.md")
@@ -131,7 +131,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500}, "testdata/t3_lead.md")
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/t3_lead_report.md")
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/t3_lead_answer.md")
-	golden(t, agency.RoleImplementer, View{Repo: "/home/ann/shop"}, "testdata/t4_implementer.md")
+	golden(t, agency.RoleImplementer, View{Repo: "/home/ann/shop", Present: Present{Others: true}}, "testdata/t4_implementer.md")
 	golden(t, agency.RoleVerifier, View{Repo: "/home/ann/shop", Present: Present{Others: true}}, "testdata/t5_verifier.md")
 }
 
@@ -217,7 +217,7 @@ func golden(t *testing.T, role agency.RoleID, v View, file string) {
 func TestPromptsNameTheirTools(t *testing.T) {
 	named := regexp.MustCompile("`([a-z]+(?:_[a-z]+)*)`")
 	for _, role := range Roles() {
-		for _, v := range []View{{}, {Present: Present{Backlog: true}}, {Contracts: 1}, {Phase: Planning, Contracts: 1}, {Phase: Leading, Present: Present{Backlog: true}}, {Phase: Answering}, {Phase: Reporting, Present: Present{Backlog: true}}} {
+		for _, v := range []View{{}, {Present: Present{Backlog: true}}, {Contracts: 1}, {Phase: Planning, Contracts: 1}, {Phase: Leading, Present: Present{Backlog: true}}, {Phase: Answering}, {Phase: Reporting, Present: Present{Backlog: true}}, {Present: Present{Others: true}}, {Present: Present{Lacking: Lacking{true, true, true, true}}}} {
 			text, err := role.Prompt(v)
 			if Leads(role.ID) != (v.Phase != Always) || v.Phase == Leading && role.ID != agency.RoleProjectManager {
 				continue // no phase of this role

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ import (
 
 // Offered are the tools of a role in a phase of it, by what the checkout has.
 func Offered(role roster.Role, phase roster.Phase, have roster.Present) []tool.Tool {
-	return slices.DeleteFunc(toolset.For(role.ID), func(t tool.Tool) bool { return !role.OffersIn(phase, t.Name) || have.Lacks(t.Name) })
+	return slices.DeleteFunc(toolset.For(role.ID), func(t tool.Tool) bool { return !role.OffersWith(phase, have, t.Name) })
 }
 
 // OfferedTo are the tools of an agent of a file.
@@ -49,6 +50,8 @@ type Toolset struct {
 	Recent func(context.Context) ([][]string, error)
 	// Count is how many files the last snapshot has; less than none: unknown.
 	Count func() int
+	// Lacking is what there is no command for.
+	Lacking roster.Lacking
 	// Outside are the tools of servers that the session is offered beside its own, the same
 	// for all of it; Ends lets them go, where it is set.
 	Outside []tool.Tool
@@ -65,7 +68,7 @@ func NoCheckout() *Toolset { return &Toolset{Tree: noTree{}} }
 
 // Present is what a session has for which there are tools.
 func (t *Toolset) Present(s Spec) roster.Present {
-	have := roster.Present{Others: s.BesideOthers()}
+	have := roster.Present{Others: s.BesideOthers(), Lacking: t.Lacking}
 	if t.Files != nil {
 		have.Backlog, have.Skills = t.Files.HasBacklog(), len(t.Files.Skills()) > 0
 	}
@@ -172,7 +175,17 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 	return &Toolset{
 		Files: files, Commands: sh, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
 		Recent: history{o}.recent, Count: o.Workspace.Files, Process: sh.process,
+		Lacking: lacking(o.Commands, files.FS()),
 	}, nil
+}
+
+// lacking is what a run has no command for.
+func lacking(c check.Commands, repo fs.FS) roster.Lacking {
+	none := func(kind agency.CheckKind) bool { return c.Command(kind).Line == "" }
+	return roster.Lacking{
+		Tests: none(agency.CheckTest), Lint: none(agency.CheckLint), Types: none(agency.CheckTypecheck) && none(agency.CheckBuild),
+		Coverage: !check.Covers(c.Command(agency.CheckTest).Line, repo),
+	}
 }
 
 // shell runs what the agent types, and programs that work for it.

@@ -1,12 +1,15 @@
 package native
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/llm"
 	"agency/internal/session"
 )
 
@@ -90,4 +93,57 @@ func TestWordsAsClaimGoOn(t *testing.T) {
 		t.Errorf("it was not told of the review: %s", last)
 	}
 	checkRequests(t, k.model)
+}
+
+// What cannot help in a run is not offered: checks that the repository has no command for,
+// and words to others where nobody is there.
+func TestWhatIsOffered(t *testing.T) {
+	alone := spec()
+	alone.Beside = false
+	for name, tc := range map[string]struct {
+		commands check.Commands
+		s        session.Spec
+		want     string // of the tools that it is about
+	}{
+		"alone with tests": {check.Commands{Test: "sh ./check.sh"}, alone, "request_human_input run_command run_tests"},
+		"with all checks":  {check.Commands{Test: "go test ./...", Lint: "true", Build: "true"}, alone, "get_coverage_report list_uncovered_lines request_human_input run_command run_lint run_tests run_tests_with_coverage run_type_check"},
+		"with its own":     {check.Commands{Test: "sh ./check.sh --coverage"}, alone, "get_coverage_report list_uncovered_lines request_human_input run_command run_tests run_tests_with_coverage"},
+		"without checks":   {check.Commands{}, alone, "request_human_input run_command"},
+		"beside others":    {check.Commands{Lint: "true"}, spec(), "note_decision read_decisions request_clarification request_human_input run_command run_lint send_message"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names []string
+			k := newKit(t, budget.Limits{}, func(_ context.Context, req llm.Request) any {
+				for _, tl := range req.Tools {
+					if strings.HasPrefix(tl.Name, "run_") || strings.Contains(tl.Name, "cover") || strings.Contains(tl.Name, "decision") || strings.HasPrefix(tl.Name, "request_") || tl.Name == "send_message" {
+						names = append(names, tl.Name)
+					}
+				}
+				return complete
+			})
+			k.setup.Commands = tc.commands
+			k.must(tc.s)
+			if got := strings.Join(names, " "); got != tc.want {
+				t.Errorf("offered: %s\nwant:    %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// What an agent that works alone is sent before its contract stays small: each request of
+// a session has it.
+func TestPromptIsSmall(t *testing.T) {
+	const most = 16_000 // bytes: about 4,000 tokens
+	k := newKit(t, budget.Limits{}, func(_ context.Context, req llm.Request) any {
+		tools, system := llm.Bytes(llm.Request{Tools: req.Tools}), len(req.System)
+		t.Logf("system %d bytes, %d tools %d bytes", system, len(req.Tools), tools)
+		if all := tools + int64(system); all > most {
+			t.Errorf("system and tools have %d bytes, more than %d", all, most)
+		}
+		return complete
+	})
+	k.setup.Commands = check.Commands{Test: "go test ./...", Lint: "go vet ./...", Build: "go build ./..."}
+	s := spec()
+	s.Beside = false
+	k.must(s)
 }

@@ -11,9 +11,9 @@ import (
 )
 
 type readFileArgs struct {
-	Path   string `json:"path" jsonschema_description:"File, relative to the repository's root."`
+	Path   string `json:"path"`
 	Offset int    `json:"offset,omitempty" jsonschema:"minimum=1" jsonschema_description:"First line to show, from 1."`
-	Limit  int    `json:"limit,omitempty" jsonschema:"minimum=1" jsonschema_description:"Most lines to show; 2000 where absent."`
+	Limit  int    `json:"limit,omitempty" jsonschema:"minimum=1"`
 }
 
 const (

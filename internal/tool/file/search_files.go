@@ -14,13 +14,13 @@ import (
 )
 
 type searchFilesArgs struct {
-	Pattern    string `json:"pattern" jsonschema_description:"Regular expression in RE2 syntax. (?i) ignores case."`
-	Path       string `json:"path,omitempty" jsonschema_description:"Folder or file to search; the whole repository where absent."`
-	Glob       string `json:"glob,omitempty" jsonschema_description:"Only files whose path or name matches, for instance *.go or internal/**/*_test.go."`
-	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Most matches to show; 100 where absent."`
-	Context    int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=20" jsonschema_description:"Lines to show before and after each match."`
-	FilesOnly  bool   `json:"files_only,omitempty" jsonschema_description:"Only the names of files with a match."`
-	Multiline  bool   `json:"multiline,omitempty" jsonschema_description:"Matches may span lines; \\n is a line's end, and (?s) lets . match it."`
+	Pattern    string `json:"pattern" jsonschema_description:"(?i) ignores case."`
+	Path       string `json:"path,omitempty" jsonschema_description:"File or folder; all where absent."`
+	Glob       string `json:"glob,omitempty" jsonschema_description:"Such as *.go or internal/**/*_test.go."`
+	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"100 where absent."`
+	Context    int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=20" jsonschema_description:"Lines around each match."`
+	FilesOnly  bool   `json:"files_only,omitempty"`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema_description:"\\n is a line's end; (?s) lets . match it."`
 }
 
 const (

@@ -10,7 +10,7 @@ import (
 )
 
 type runCommandArgs struct {
-	Command        string `json:"command" jsonschema_description:"A line of bash."`
+	Command        string `json:"command"`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"minimum=1,maximum=1800" jsonschema_description:"It is killed after that; mostly 120 where absent."`
 }
 
