@@ -179,7 +179,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 // Said is what a last word without a call comes to: a claim, where the files have changed
 // and are those on which the repository's own checks were green. A model that has seen that
 // has nothing left to say, and some then say only that.
-func (t *Effects) Said(ctx context.Context, words string, has check.Commands) error {
+func Said(ctx context.Context, t *Effects, words string, has check.Commands) error {
 	if t.End != nil || t.Problem != "" || t.Tree == "" || t.Spec.Review != nil || t.Spec.Post != nil || t.Tools.History == nil {
 		return nil
 	}

@@ -140,7 +140,7 @@ func (c executor) work(ctx context.Context, d *done) error {
 		return err
 	}
 	if _, claims := c.kit.find("signal_complete"); claims && len(d.Calls) == 0 && c.turn.Stop == llm.StopEndTurn && c.turn.Said {
-		if err := d.Said(ctx, c.turn.call.Words(), c.Setup.Commands); err != nil {
+		if err := session.Said(ctx, &d.Effects, c.turn.call.Words(), c.Setup.Commands); err != nil {
 			return err
 		}
 	}
