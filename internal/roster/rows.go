@@ -38,8 +38,10 @@ func rows() []row {
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
 		{"use_skill", seeing, false},
+		{"todo", seeing, false},
 		{"write_file", authors, false},
 		{"edit_file", authors, false},
+		{"apply_patch", authors, false},
 		{"delete_file", authors, false},
 		{"run_command", builders, false},
 		{"run_tests", checking, false},
@@ -141,13 +143,28 @@ func only() map[string][]Phase {
 type Present struct {
 	Backlog, Skills bool // in the checkout
 	Others          bool // agents beside its own
+	Patches         bool // a model that was trained on apply_patch
+	Lacking         Lacking
 }
+
+// Lacking is what the repository has no command for.
+type Lacking struct{ Tests, Lint, Types, Coverage bool }
 
 // Lacks tells whether a tool is about something that is not there.
 func (p Present) Lacks(tool string) bool {
 	switch tool {
 	case "get_feature_status", "mark_feature_complete":
 		return !p.Backlog
+	case "run_tests":
+		return p.Lacking.Tests
+	case "run_lint":
+		return p.Lacking.Lint
+	case "run_type_check":
+		return p.Lacking.Types
+	case "run_tests_with_coverage", "get_coverage_report", "list_uncovered_lines":
+		return p.Lacking.Tests || p.Lacking.Coverage
+	case "apply_patch":
+		return !p.Patches
 	case "use_skill":
 		return !p.Skills
 	case "note_decision", "read_decisions", "reserve", "release":
@@ -163,6 +180,16 @@ func (r Role) OffersIn(p Phase, tool string) bool {
 		return false
 	}
 	return r.Offers(tool) && (p == Always || !some || slices.Contains(want, p))
+}
+
+// OffersWith tells whether the role may call a tool in a phase, by what its session has. Who
+// works alone has nobody to write to, and asks a person where it can.
+func (r Role) OffersWith(p Phase, have Present, tool string) bool {
+	alone := !have.Others && !Leads(r.ID)
+	if have.Lacks(tool) || alone && (tool == "send_message" || tool == "request_clarification" && r.Offers("request_human_input")) {
+		return false
+	}
+	return r.OffersIn(p, tool)
 }
 
 func (r row) offers(role agency.RoleID) bool { return slices.Contains(r.roles, role) }
