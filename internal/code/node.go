@@ -17,19 +17,43 @@ type Node struct {
 	i int32
 }
 
-// Tree reads a source as a tree. Go has none here: go/ast is richer. It fails as
-// Functions does; a source with errors in its syntax still is a tree.
+// Tree reads a source as a tree, of every language that SyntaxOf knows. Go has none here:
+// go/ast is richer. It fails as Functions does; a source with errors in its syntax still
+// is a tree.
 func (e *Engine) Tree(ctx context.Context, path string, src []byte) (Node, error) {
-	f, err := e.read(ctx, path, src)
-	if err != nil {
-		return Node{}, err
-	}
-	t, ok := f.(*treeFile)
-	if !ok {
+	lang := SyntaxOf(path)
+	switch {
+	case lang == "" || lang == Go:
 		return Node{}, fmt.Errorf("%s: %w", path, ErrLanguage)
+	case len(src) > MaxSize:
+		return Node{}, fmt.Errorf("%s: %w", path, ErrTooLarge)
+	}
+	t, err := e.parse(ctx, lang, src)
+	if err != nil {
+		return Node{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	return t.root(), nil
 }
+
+// Fault is the first node of a tree that is no syntax, or that the source lacks; none
+// where the source is whole.
+func (n Node) Fault() Node {
+	if !n.OK() || !n.broken() {
+		return Node{}
+	}
+	for c := range n.All() {
+		if c.rec().flags&(flagError|flagMissing) != 0 {
+			return c
+		}
+	}
+	return n
+}
+
+// Missing tells whether the node is one that the grammar wants and the source lacks.
+func (n Node) Missing() bool { return n.OK() && n.rec().flags&flagMissing != 0 }
+
+// Leaf tells whether the node has no others in it.
+func (n Node) Leaf() bool { return n.OK() && n.leaf() }
 
 func (n Node) rec() *record             { return &n.t.nodes[n.i] }
 func (n Node) named() bool              { return n.rec().flags&flagNamed != 0 }
