@@ -19,7 +19,7 @@ func (f *File) readGo(src []byte) error {
 	tree, err := parser.ParseFile(set, f.Path, src, parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
 	if err != nil {
 		f.Fault = &Fault{Line: 1, Column: 1, What: short(err.Error(), 200)}
-		if list := (scanner.ErrorList)(nil); errors.As(err, &list) && len(list) > 0 {
+		if list := scanner.ErrorList(nil); errors.As(err, &list) && len(list) > 0 {
 			f.Fault = &Fault{Line: list[0].Pos.Line, Column: list[0].Pos.Column, What: list[0].Msg}
 		}
 	}
