@@ -49,6 +49,7 @@ func (g *goReader) add(id *ast.Ident, kind Kind, in string, n ast.Node, body tok
 	}
 	g.roles[id] = Defines
 	d := Definition{Name: id.Name, Container: in, Kind: kind, Start: g.at(n.Pos()), End: g.at(n.End()), NameStart: g.at(id.Pos())}
+	d.Head = d.Start
 	at := d.Start
 	if body.IsValid() {
 		at = g.at(body)

@@ -41,6 +41,7 @@ type Definition struct {
 	// Start and End are the bytes of the declaration with its decorators and modifiers,
 	// without comments before it; NameStart is where its name stands.
 	Start, End, NameStart int
+	Head                  int // where it begins without decorators and the like
 	Line, EndLine         int // from 1
 	// Signature is the declaration's head on one line.
 	Signature string
@@ -89,7 +90,8 @@ type File struct {
 	Language    code.Language
 	Definitions []Definition
 	Names       []Name
-	Fault       *Fault // nil: its syntax is whole; else some of the others may be missing
+	Comments    [][2]int // bytes
+	Fault       *Fault   // nil: its syntax is whole; else some of the others may be missing
 	lines       []int
 }
 

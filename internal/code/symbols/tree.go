@@ -54,6 +54,9 @@ func (w *walk) all(root code.Node) {
 
 func (w *walk) node(n code.Node) {
 	kind := n.Kind()
+	if strings.HasSuffix(kind, "comment") {
+		w.file.Comments = append(w.file.Comments, [2]int{n.Start(), n.End()})
+	}
 	if n.Leaf() && slices.Contains(w.g.names, kind) && n.End() > n.Start() {
 		w.leaf(n)
 		return
@@ -114,7 +117,7 @@ func (w *walk) define(n code.Node, s *scope) {
 	for p := whole.Parent(); p.Is("decorated_definition", "export_statement", "lexical_declaration", "variable_declaration") && len(p.Parts()) <= 2; p = p.Parent() {
 		whole = p
 	}
-	d := Definition{Name: name, Container: container, Kind: kind, Start: whole.Start(), End: whole.End(), NameStart: at.End() - len(name)}
+	d := Definition{Name: name, Container: container, Kind: kind, Start: whole.Start(), End: whole.End(), Head: n.Start(), NameStart: at.End() - len(name)}
 	d.Line, d.EndLine = w.file.Line(d.Start), w.file.Line(max(d.Start, d.End-1))
 	d.Signature = signature(w.src, n.Start(), n.Field("body").Start(), n.End())
 	w.file.Definitions = append(w.file.Definitions, d)
