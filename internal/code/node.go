@@ -35,22 +35,19 @@ func (e *Engine) Tree(ctx context.Context, path string, src []byte) (Node, error
 	return t.root(), nil
 }
 
-// Fault is the first node of a tree that is no syntax, or that the source lacks; none
-// where the source is whole.
-func (n Node) Fault() Node {
+// Fault is the first node of a tree that is no syntax, or that the grammar wants and the
+// source lacks; none where the source is whole.
+func (n Node) Fault() (at Node, missing bool) {
 	if !n.OK() || !n.broken() {
-		return Node{}
+		return Node{}, false
 	}
 	for c := range n.All() {
-		if c.rec().flags&(flagError|flagMissing) != 0 {
-			return c
+		if f := c.rec().flags; f&(flagError|flagMissing) != 0 {
+			return c, f&flagMissing != 0
 		}
 	}
-	return n
+	return n, false
 }
-
-// Missing tells whether the node is one that the grammar wants and the source lacks.
-func (n Node) Missing() bool { return n.OK() && n.rec().flags&flagMissing != 0 }
 
 // Leaf tells whether the node has no others in it.
 func (n Node) Leaf() bool { return n.OK() && n.leaf() }

@@ -12,6 +12,8 @@ import (
 	"agency/internal/budget/allowance"
 	"agency/internal/check"
 	"agency/internal/code"
+	"agency/internal/code/gotypes"
+	"agency/internal/codebase"
 	"agency/internal/config"
 	"agency/internal/contractrun"
 	"agency/internal/deps"
@@ -100,10 +102,13 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	fence := agency.Fence{Epoch: epoch}
 	secrets := host.NewSecrets(o.Place.Repo.WorkTree, o.Place.Repo.CommonDir)
 	db.SetRedact(secrets.Redact)
+	syntax := code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")})
 	p := &parts{
-		db: db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets,
-		syntax: code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")}),
+		db: db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets, syntax: syntax,
 		runs: resources.New(resources.Options{
+			Code: codebase.New(syntax, func() gotypes.Place {
+				return gotypes.FindPlace(func(name string) string { v, _ := o.Getenv(name); return v })
+			}),
 			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Slots: slots.Folder(o.Place.Root), Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
 		}),
 	}

@@ -31,7 +31,7 @@ func (e *Edits) Find(ctx context.Context, tools *Toolset, calls []Call) (edited 
 	for _, k := range calls {
 		switch {
 		case k.Result.Wrote != "":
-			edited = append(edited, k.Result.Wrote)
+			edited = append(append(edited, k.Result.Wrote), k.Result.Also...)
 		case k.Writes():
 			named = false
 		}

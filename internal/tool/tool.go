@@ -77,6 +77,8 @@ type Result struct {
 	Red bool
 	// Wrote is the file that the call created, changed or deleted.
 	Wrote string
+	// Also are further files that it changed.
+	Also []string
 	// Effect is what the session has to do about it; nil for most calls.
 	Effect Effect
 }

@@ -398,7 +398,7 @@ func (p *Program) named(name string, targets map[token.Pos]bool) error {
 					return refuse("the standard library calls a method %s of any value that has one", name)
 				}
 			case *types.Var:
-				if o.IsField() && !o.Embedded() && o.Exported() && !p.tagged(id) && p.encodes() {
+				if o.IsField() && !o.Embedded() && o.Exported() && !tagged(p.parsed[p.set.Position(id.Pos()).Filename], id) && encodes(p.checked) {
 					return refuse("the exported field %s has no tag, and the program encodes values or fills templates: its name may be read at run time", name)
 				}
 			}
@@ -431,8 +431,8 @@ func dotted(f *ast.File, name string) (found bool) {
 }
 
 // tagged tells whether a field has a tag.
-func (p *Program) tagged(id *ast.Ident) (tagged bool) {
-	ast.Inspect(p.parsed[p.set.Position(id.Pos()).Filename], func(n ast.Node) bool {
+func tagged(f *ast.File, id *ast.Ident) (tagged bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
 		if f, ok := n.(*ast.Field); ok && slices.Contains(f.Names, id) {
 			tagged = f.Tag != nil
 		}
@@ -442,8 +442,8 @@ func (p *Program) tagged(id *ast.Ident) (tagged bool) {
 }
 
 // encodes tells whether a package that was looked at imports what reads fields by name.
-func (p *Program) encodes() bool {
-	for _, u := range p.checked {
+func encodes(units []unit) bool {
+	for _, u := range units {
 		for _, i := range u.pkg.Imports() {
 			if u.full && encoders.MatchString(i.Path()) {
 				return true

@@ -111,8 +111,8 @@ func Read(ctx context.Context, e *code.Engine, path string, src []byte) (File, e
 	}
 	w := walk{file: &f, src: src, g: grammars[f.Language]}
 	w.all(root)
-	if bad := root.Fault(); bad.OK() {
-		f.Fault = f.fault(bad, src)
+	if bad, missing := root.Fault(); bad.OK() {
+		f.Fault = f.fault(bad, missing, src)
 	}
 	return f, nil
 }
@@ -169,10 +169,10 @@ func lineStarts(src []byte) []int {
 	return out
 }
 
-func (f *File) fault(n code.Node, src []byte) *Fault {
+func (f *File) fault(n code.Node, missing bool, src []byte) *Fault {
 	line := f.Line(n.Start())
 	out := &Fault{Line: line, Column: n.Start() - f.lines[line-1] + 1, What: "not understood: " + short(string(src[n.Start():n.End()]), 60)}
-	if n.Missing() {
+	if missing {
 		out.What = "missing " + n.Kind()
 	}
 	return out
