@@ -37,6 +37,7 @@ func rows() []row {
 		{"read_file", seeing, false},
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
+		{"query_codebase", seeing, false},
 		{"outline", seeing, false},
 		{"symbol_search", seeing, false},
 		{"get_symbol_references", seeing, false},
