@@ -22,6 +22,7 @@ import (
 	"agency/internal/code"
 	"agency/internal/code/gotypes"
 	"agency/internal/code/symbols"
+	"agency/internal/store/fulltext"
 )
 
 // Certainty is how sure an answer is.
@@ -45,16 +46,22 @@ const (
 type Engine struct {
 	syntax *code.Engine
 	place  func() gotypes.Place
+	index  *fulltext.Index // nil: none
+	work   sync.WaitGroup  // what is indexed behind an answer
 
 	mu      sync.Mutex
 	outside *gotypes.Outside
+	busy    bool // something is being indexed
+	stop    context.CancelFunc
+	closed  bool
 	kept    map[[sha256.Size]byte]symbols.File // by the file's name and text
 }
 
 // New makes one over a reader of syntax, which stays the caller's; place tells where code
-// outside of checkouts lies, when it is first needed.
-func New(syntax *code.Engine, place func() gotypes.Place) *Engine {
-	return &Engine{syntax: syntax, place: place, kept: map[[sha256.Size]byte]symbols.File{}}
+// outside of checkouts lies, when it is first needed; index, where it is not nil, is where
+// the words of files are kept for searches.
+func New(syntax *code.Engine, place func() gotypes.Place, index *fulltext.Index) *Engine {
+	return &Engine{syntax: syntax, place: place, index: index, kept: map[[sha256.Size]byte]symbols.File{}}
 }
 
 func (e *Engine) others() *gotypes.Outside {

@@ -16,7 +16,7 @@ import (
 
 // one is the engine of all tests: grammars are loaded once.
 var one = sync.OnceValue(func() *Engine {
-	return New(code.New(code.Options{}), func() gotypes.Place { return gotypes.FindPlace(os.Getenv) })
+	return New(code.New(code.Options{}), func() gotypes.Place { return gotypes.FindPlace(os.Getenv) }, nil)
 })
 
 // tree is a checkout from a text: "-- NAME --" begins a file.

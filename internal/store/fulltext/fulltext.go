@@ -24,6 +24,7 @@ import (
 type Passage struct {
 	Label string // what whoever searches gets back
 	Title string // words that say what it is about, such as those of its name
+	About string // words of who explains it
 	Words string // all of its words
 }
 
@@ -225,7 +226,7 @@ func add(ctx context.Context, tx *sql.Tx, s Source) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, insertWords, id, p.Title, p.Words); err != nil {
+		if _, err := tx.ExecContext(ctx, insertWords, id, p.Title, p.About, p.Words); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, insertParts, id, p.Title); err != nil {

@@ -105,3 +105,43 @@ func getSymbolReferences() tool.Tool {
 		return tool.OK(text + sure(out.Certainty)), nil
 	})
 }
+
+type queryCodebaseArgs struct {
+	Query      string `json:"query" jsonschema_description:"What the code is about, in words: how are retries counted?"`
+	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=50" jsonschema_description:"Most passages to show; 10 where absent."`
+}
+
+const (
+	mostPassages    = 50
+	defaultPassages = 10
+	longestQuery    = 2000
+)
+
+func queryCodebase() tool.Tool {
+	return tool.Define(texts, "query_codebase", tool.Read, func(ctx context.Context, env *tool.Env, a queryCodebaseArgs) (tool.Result, error) {
+		if a.MaxResults < 0 || a.MaxResults > mostPassages {
+			return tool.Refuse(fmt.Sprintf("max_results is 1 to %d", mostPassages)), nil
+		}
+		if len(a.Query) > longestQuery {
+			return tool.Refuse(fmt.Sprintf("the query is too long: the most is %d letters", longestQuery)), nil
+		}
+		if a.MaxResults == 0 {
+			a.MaxResults = defaultPassages
+		}
+		out, err := env.Code.Search(ctx, a.Query, a.MaxResults)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		var b strings.Builder
+		for _, p := range out.Passages {
+			fmt.Fprintf(&b, "%s:%d-%d %s\n", tool.Printable(p.Path), p.Line, p.End, p.Text)
+		}
+		if len(out.Passages) == 0 {
+			b.WriteString("nothing has these words\n")
+		}
+		if out.Indexing {
+			b.WriteString("[the index is being made: these are by the letters of the words; a later call answers better]\n")
+		}
+		return tool.OK(b.String() + sure(out.Certainty)), nil
+	})
+}

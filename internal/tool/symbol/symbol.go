@@ -18,7 +18,7 @@ var texts embed.FS
 
 // Tools are those of this package.
 func Tools() []tool.Tool {
-	return []tool.Tool{extractFunction(), getSymbolReferences(), outline(), renameSymbol(), smartEdit(), symbolSearch()}
+	return []tool.Tool{extractFunction(), getSymbolReferences(), outline(), queryCodebase(), renameSymbol(), smartEdit(), symbolSearch()}
 }
 
 // sure is how an answer says its certainty.

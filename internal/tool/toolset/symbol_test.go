@@ -19,7 +19,7 @@ import (
 
 // symbols is the engine of all tests: grammars are loaded once.
 var symbols = sync.OnceValue(func() *codebase.Engine {
-	return codebase.New(code.New(code.Options{}), func() gotypes.Place { return gotypes.FindPlace(os.Getenv) })
+	return codebase.New(code.New(code.Options{}), func() gotypes.Place { return gotypes.FindPlace(os.Getenv) }, nil)
 })
 
 // shop is a workspace with Go and Python in it.
@@ -66,6 +66,7 @@ func TestSymbolsAreFound(t *testing.T) {
 		{"outline", `{"path":"tools.py","depth":1}`, "tools.py\n  1-2 function def scale(x)\ncertainty: syntax (names are not resolved)"},
 		{"symbol_search", `{"name":"Total","kind":"method"}`, "cart/cart.go\n    7-11 method func (c *Cart) Total() int\ncertainty: syntax (names are not resolved)"},
 		{"symbol_search", `{"name":"Tot"}`, "nothing has exactly that name; these have it in theirs:\ncart/cart.go\n    7-11 method func (c *Cart) Total() int\ncertainty: syntax (names are not resolved)"},
+		{"query_codebase", `{"query":"what sums the cart","max_results":1}`, "cart/cart.go:6-6 // Total sums.\ncertainty: text"},
 		{"get_symbol_references", `{"symbol_name":"Cart.Total","file_path":"cart/cart.go"}`, "cart/cart.go:7: [definition] func (c *Cart) Total() int {\nmain.go:6: [in main] println((&cart.Cart{}).Total()) // Total\ncertainty: types"},
 		{"get_symbol_references", `{"symbol_name":"scale","file_path":"tools.py"}`, "tools.py:1: [definition] def scale(x):\ntools.py:5: print(scale(1), obj.scale)\nmay be of something else, 1:\ntools.py:5: print(scale(1), obj.scale)\ncertainty: syntax (names are not resolved)"},
 	} {
