@@ -34,7 +34,7 @@ is kept in the repository's state folder once a run has made one.`,
 const mostListed = 500
 
 // onCode opens the checkout's code for a command.
-func (a *app) onCode(do func(*preview.Code) error) (err error) {
+func onCode(a *app, do func(*preview.Code) error) (err error) {
 	h, err := a.look()
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func codeFind(a *app) *cobra.Command {
 			if kinds := []string{"any", "function", "class", "method", "variable"}; !slices.Contains(kinds, kind) {
 				return agency.Errorf(agency.KindInvalid, "--kind %s: want one of %s", kind, strings.Join(kinds, ", "))
 			}
-			return a.onCode(func(c *preview.Code) error {
+			return onCode(a, func(c *preview.Code) error {
 				out, err := c.Find(cmd.Context(), args[0], codebase.Group(kind), mostListed)
 				if err == nil && len(out.Symbols) == 0 {
 					err = agency.Errorf(agency.KindNotFound, "code find %s: nothing of that name is defined in the checkout", args[0])
@@ -129,7 +129,7 @@ func codeRefs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "refs SYMBOL", Short: "Where a symbol is used", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onCode(func(c *preview.Code) error {
+			return onCode(a, func(c *preview.Code) error {
 				out, err := used(cmd.Context(), c, args[0], file)
 				if err != nil {
 					return err
@@ -163,7 +163,7 @@ func codeCallers(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "callers SYMBOL", Short: "The functions and types in which a symbol is used", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onCode(func(c *preview.Code) error {
+			return onCode(a, func(c *preview.Code) error {
 				out, err := used(cmd.Context(), c, args[0], file)
 				if err != nil {
 					return err
@@ -193,7 +193,7 @@ func codeOutline(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "outline PATH", Short: "What a file defines, or the files of a folder", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onCode(func(c *preview.Code) error {
+			return onCode(a, func(c *preview.Code) error {
 				at, err := c.Rel(args[0])
 				if err != nil {
 					return err
@@ -227,7 +227,7 @@ func codeSearch(a *app) *cobra.Command {
 			if most < 1 || most > mostListed {
 				return agency.Errorf(agency.KindInvalid, "--max-results is 1 to %d", mostListed)
 			}
-			return a.onCode(func(c *preview.Code) error {
+			return onCode(a, func(c *preview.Code) error {
 				out, err := c.Search(cmd.Context(), strings.Join(args, " "), most)
 				if err != nil {
 					return err
@@ -269,7 +269,7 @@ func codeRename(a *app) *cobra.Command {
 All references get the new name or none does: where one cannot be told for
 certain it is refused, with the reason and the places.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onCode(func(c *preview.Code) error {
+			return onCode(a, func(c *preview.Code) error {
 				at, err := fileOf(cmd.Context(), c, args[0], file)
 				if err != nil {
 					return err

@@ -36,7 +36,6 @@ func (t *Effects) Env(idx int) *tool.Env {
 		Names:       reservations{t.Member},
 		Artifacts:   artifacts{decisions{t.Member, t.N, idx}},
 		Redact:      t.DB.Redact,
-		Code:        t.Tools.Code,
 		Records:     t.Member,
 		Team:        members{t.Member, t.Noted},
 	}

@@ -14,7 +14,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/bounded"
 	"agency/internal/check"
-	"agency/internal/codebase"
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/tool"
@@ -46,7 +45,6 @@ type Toolset struct {
 	Checks   tool.Checks
 	History  tool.History
 	Tree     Tree
-	Code     codebase.Tree
 	// Recent are the files of recent commits before the contract, newest first.
 	Recent func(context.Context) ([][]string, error)
 	// Count is how many files the last snapshot has; less than none: unknown.
@@ -146,7 +144,6 @@ type ToolsetOptions struct {
 	Skills   string   // the user's skills, in a folder that the host has made; "": none
 	Hosts    []string // that commands may reach
 	Commands check.Commands
-	Code     *codebase.Engine
 	// Repo is the path at which the agent sees the workspace.
 	Repo  string
 	Spec  Spec // of the session that has it
@@ -170,7 +167,7 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 		}
 	}
 	return &Toolset{
-		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace}, Code: o.Code.Of(files.FS()),
+		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
 		Recent: history{o}.recent, Count: o.Workspace.Files, Process: shell{o}.process,
 	}, nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
-	"agency/internal/codebase"
 	"agency/internal/git"
 	"agency/internal/overseer"
 )
@@ -25,8 +24,6 @@ type Env struct {
 	Records     Records
 	Team        Team
 	Oversight   Oversight
-	// Code answers for the symbols of Files.
-	Code codebase.Tree
 	// Redact, where set, takes secrets of the host out of what a tool shows.
 	Redact func([]byte) []byte
 	// Criteria are the ids of the contract's acceptance criteria.

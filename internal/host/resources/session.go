@@ -210,6 +210,7 @@ func (s *Sessions) toolset(ctx context.Context, b *resources, o session.ToolsetO
 	if err != nil {
 		return nil, err
 	}
+	t.Files.Symbols = s.Runs.o.Code
 	if err := s.tell(ctx, o.Spec, firstOf(t.Files.SkillFaults())); err != nil {
 		t.Close()
 		return nil, err
@@ -264,7 +265,6 @@ func (s *Sessions) release(ctx context.Context, run *workspace.Run) error {
 // toolsetOf is what a session's tools reach of a workspace.
 func (s *Sessions) toolsetOf(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec) session.ToolsetOptions {
 	return session.ToolsetOptions{
-		Code:      s.Runs.o.Code,
 		Workspace: w, Checker: b.checks, LayerDir: agentLayer(s.Runs.o.StateDir), Skills: b.skills,
 		Limits: agentLimits(b.kept.Config.Sandbox), Reads: b.reads, Commands: b.kept.Commands(),
 		Hosts: b.kept.Config.Sandbox.AllowHosts,

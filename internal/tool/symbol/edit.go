@@ -19,7 +19,7 @@ type smartEditArgs struct {
 func smartEdit() tool.Tool {
 	return tool.Define(texts, "smart_edit", tool.Write, func(ctx context.Context, env *tool.Env, a smartEditArgs) (tool.Result, error) {
 		return change(ctx, env, a.FilePath, func(rel string) (codebase.Change, string, error) {
-			c, err := env.Code.Replace(ctx, a.SymbolName, rel, a.NewContent)
+			c, err := codeOf(env).Replace(ctx, a.SymbolName, rel, a.NewContent)
 			return c, "replaced " + a.SymbolName + " in " + rel, err
 		}, "what this breaks, mend it too")
 	})
@@ -34,7 +34,7 @@ type renameSymbolArgs struct {
 func renameSymbol() tool.Tool {
 	return tool.Define(texts, "rename_symbol", tool.Write, func(ctx context.Context, env *tool.Env, a renameSymbolArgs) (tool.Result, error) {
 		return change(ctx, env, a.FilePath, func(rel string) (codebase.Change, string, error) {
-			c, err := env.Code.Rename(ctx, a.SymbolName, rel, a.NewName)
+			c, err := codeOf(env).Rename(ctx, a.SymbolName, rel, a.NewName)
 			return c, fmt.Sprintf("renamed %s to %s at %s", a.SymbolName, a.NewName, agency.Things(c.Places, "place", "places")), err
 		}, "the old name still stands in text, edit it where it means this")
 	})
@@ -50,7 +50,7 @@ type extractFunctionArgs struct {
 func extractFunction() tool.Tool {
 	return tool.Define(texts, "extract_function", tool.Write, func(ctx context.Context, env *tool.Env, a extractFunctionArgs) (tool.Result, error) {
 		return change(ctx, env, a.FilePath, func(rel string) (codebase.Change, string, error) {
-			c, err := env.Code.Extract(ctx, rel, a.StartLine, a.EndLine, a.FunctionName)
+			c, err := codeOf(env).Extract(ctx, rel, a.StartLine, a.EndLine, a.FunctionName)
 			return c, "extracted " + a.FunctionName + " in " + rel, err
 		}, "")
 	})

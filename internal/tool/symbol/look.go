@@ -34,7 +34,7 @@ func outline() tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		out, err := env.Code.Outline(ctx, rel, a.Depth, mostSymbols)
+		out, err := codeOf(env).Outline(ctx, rel, a.Depth, mostSymbols)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -67,7 +67,7 @@ func symbolSearch() tool.Tool {
 		default:
 			return tool.Refuse("kind is function, class, method, variable or any"), nil
 		}
-		out, err := env.Code.Find(ctx, a.Name, codebase.Group(a.Kind), mostFound)
+		out, err := codeOf(env).Find(ctx, a.Name, codebase.Group(a.Kind), mostFound)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -94,7 +94,7 @@ func getSymbolReferences() tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		out, err := env.Code.References(ctx, a.SymbolName, rel)
+		out, err := codeOf(env).References(ctx, a.SymbolName, rel)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -128,7 +128,7 @@ func queryCodebase() tool.Tool {
 		if a.MaxResults == 0 {
 			a.MaxResults = defaultPassages
 		}
-		out, err := env.Code.Search(ctx, a.Query, a.MaxResults)
+		out, err := codeOf(env).Search(ctx, a.Query, a.MaxResults)
 		if err != nil {
 			return tool.Result{}, err
 		}

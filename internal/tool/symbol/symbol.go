@@ -21,6 +21,9 @@ func Tools() []tool.Tool {
 	return []tool.Tool{extractFunction(), getSymbolReferences(), outline(), queryCodebase(), renameSymbol(), smartEdit(), symbolSearch()}
 }
 
+// codeOf answers for the checkout of a call.
+func codeOf(env *tool.Env) codebase.Tree { return env.Files.Symbols.Of(env.Files.FS()) }
+
 // sure is how an answer says its certainty.
 func sure(c codebase.Certainty) string {
 	switch c {

@@ -16,7 +16,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
-	"agency/internal/codebase"
 	"agency/internal/git"
 	"agency/internal/roster"
 	"agency/internal/tool"
@@ -103,11 +102,10 @@ func (nothingDecided) Note(context.Context, agency.SharedDecision) (agency.Share
 
 func env(files *tool.Files) *tool.Env {
 	w := &world{}
-	var of codebase.Tree
 	if files != nil {
-		of = symbols().Of(files.FS())
+		files.Symbols = symbols()
 	}
-	return &tool.Env{Code: of, Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Criteria: []string{"goal"}}
+	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Criteria: []string{"goal"}}
 }
 
 func run(t testing.TB, files *tool.Files, name, args string) tool.Result {
