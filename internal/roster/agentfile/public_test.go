@@ -65,7 +65,10 @@ func TestPublicFormats(t *testing.T) {
 		{"none allowed", "disallowedTools: '*'\n", File{Name: "x", Tools: []string{}, Servers: []string{}}},
 		{"a role less some", "role: critic\ndisallowedTools: Read, Grep, Glob, read_decisions, send_message, run_tests, run_lint, run_type_check, get_git_log, get_git_diff\n", File{
 			Name: "x", Role: agency.RoleReviewer,
-			Tools: []string{"check_file_sizes", "get_coverage_report", "list_uncovered_lines", "request_handoff", "signal_blocked", "submit_review", "todo", "use_skill"},
+			Tools: []string{
+				"check_file_sizes", "get_coverage_report", "get_symbol_references", "list_uncovered_lines", "outline", "query_codebase", "request_handoff",
+				"signal_blocked", "submit_review", "symbol_search", "todo", "use_skill",
+			},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

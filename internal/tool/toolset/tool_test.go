@@ -102,6 +102,9 @@ func (nothingDecided) Note(context.Context, agency.SharedDecision) (agency.Share
 
 func env(files *tool.Files) *tool.Env {
 	w := &world{}
+	if files != nil {
+		files.Symbols = symbols()
+	}
 	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Criteria: []string{"goal"}}
 }
 
