@@ -22,8 +22,9 @@ of the repository is run.
 
 Each answer says how sure it is: types (Go, by its type checker), syntax (other
 languages: names are not resolved) or text. A search of a repository that is not
-indexed yet answers by text and indexes it meanwhile, for later ones; the index
-is kept in the repository's state folder once a run has made one.`,
+indexed yet answers by text, and indexes it before the command ends, for later
+ones. The index is in the repository's state folder, which the first run makes;
+before that every search is by text.`,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(codeFind(a), codeRefs(a), codeCallers(a), codeOutline(a), codeSearch(a), codeRename(a))
