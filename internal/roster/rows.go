@@ -33,7 +33,7 @@ func rows() []row {
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
 	testing := of(agency.RoleTestEngineer, agency.RoleGeneralist, agency.RoleVerifier)
 	covering := append(of(agency.RoleReviewer), testing...)
-	return append(slices.Concat(overseerRows(), tierRows(designing)), []row{
+	return append(slices.Concat(overseerRows(), managerRows(managing), tierRows(designing)), []row{
 		{"read_file", seeing, false},
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
@@ -62,17 +62,9 @@ func rows() []row {
 		{"check_file_sizes", of(agency.RoleReviewer, agency.RoleVerifier), false},
 		{"create_checkpoint", authors, false},
 		{"rollback_checkpoint", authors, false},
-		{"create_subcontract", managing, false},
-		{"update_subcontract", managing, false},
-		{"get_subcontract_status", managing, false},
-		{"mark_subcontract_complete", managing, false},
-		{"spawn_agent", managing, false},
-		{"wait_for_agents", managing, false},
-		{"collect_results", managing, false},
 		{"submit_plan", append(of(agency.RoleVisionary), managing...), true},
 		{"final_report", append(of(agency.RoleOverseer), leading...), true},
 		{"get_feature_status", append(of(agency.RoleGeneralist), managing...), false},
-		{"mark_feature_complete", managing, false},
 		{"request_clarification", authors, false},
 		{"request_handoff", of(agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer), false},
 		{"request_implementation_change", of(agency.RoleTestEngineer), false},
@@ -86,6 +78,20 @@ func rows() []row {
 		{"signal_complete", append(designing, authors...), true},
 		{"signal_blocked", seeing, true},
 	}...)
+}
+
+// managerRows are the lines of what who manages alone is offered.
+func managerRows(managing []agency.RoleID) []row {
+	return []row{
+		{"create_subcontract", managing, false},
+		{"update_subcontract", managing, false},
+		{"get_subcontract_status", managing, false},
+		{"mark_subcontract_complete", managing, false},
+		{"spawn_agent", managing, false},
+		{"wait_for_agents", managing, false},
+		{"collect_results", managing, false},
+		{"mark_feature_complete", managing, false},
+	}
 }
 
 // overseerRows are the lines of what the overseer alone is offered.
