@@ -11,9 +11,9 @@ import (
 )
 
 type smartEditArgs struct {
-	SymbolName string `json:"symbol_name" jsonschema_description:"The symbol as the file defines it: Push, or Stack.Push where several have the name."`
-	FilePath   string `json:"file_path" jsonschema_description:"The file that defines it, relative to the repository's root."`
-	NewContent string `json:"new_content" jsonschema_description:"The whole new definition, head and body."`
+	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push where several have the name."`
+	FilePath   string `json:"file_path"`
+	NewContent string `json:"new_content"`
 }
 
 func smartEdit() tool.Tool {
@@ -26,9 +26,9 @@ func smartEdit() tool.Tool {
 }
 
 type renameSymbolArgs struct {
-	SymbolName string `json:"symbol_name" jsonschema_description:"The symbol as the file defines it: Push, or Stack.Push where several have the name."`
-	FilePath   string `json:"file_path" jsonschema_description:"The file that defines it, relative to the repository's root."`
-	NewName    string `json:"new_name" jsonschema_description:"Its new name alone, without its type."`
+	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push where several have the name."`
+	FilePath   string `json:"file_path"`
+	NewName    string `json:"new_name"`
 }
 
 func renameSymbol() tool.Tool {
@@ -41,10 +41,10 @@ func renameSymbol() tool.Tool {
 }
 
 type extractFunctionArgs struct {
-	FilePath     string `json:"file_path" jsonschema_description:"File, relative to the repository's root."`
-	StartLine    int    `json:"start_line" jsonschema:"minimum=1" jsonschema_description:"First line of the statements to take out."`
-	EndLine      int    `json:"end_line" jsonschema:"minimum=1" jsonschema_description:"Their last line."`
-	FunctionName string `json:"function_name" jsonschema_description:"Name of the new function."`
+	FilePath     string `json:"file_path"`
+	StartLine    int    `json:"start_line" jsonschema:"minimum=1"`
+	EndLine      int    `json:"end_line" jsonschema:"minimum=1"`
+	FunctionName string `json:"function_name"`
 }
 
 func extractFunction() tool.Tool {

@@ -18,8 +18,8 @@ const (
 )
 
 type outlineArgs struct {
-	Path  string `json:"path" jsonschema_description:"File or folder, relative to the repository's root."`
-	Depth int    `json:"depth,omitempty" jsonschema:"minimum=1,maximum=8" jsonschema_description:"Levels of nesting to show; 2 where absent: types and their members."`
+	Path  string `json:"path"`
+	Depth int    `json:"depth,omitempty" jsonschema:"minimum=1,maximum=8" jsonschema_description:"2 where absent: types and their members."`
 }
 
 func outline() tool.Tool {
@@ -56,8 +56,8 @@ func outline() tool.Tool {
 }
 
 type symbolSearchArgs struct {
-	Name string `json:"name" jsonschema_description:"The name, or the end of its path: Push, Stack.Push."`
-	Kind string `json:"kind,omitempty" jsonschema:"enum=function,enum=class,enum=method,enum=variable,enum=any" jsonschema_description:"class takes in structs, interfaces and types, variable constants and fields; any where absent."`
+	Name string `json:"name"`
+	Kind string `json:"kind,omitempty" jsonschema:"enum=function,enum=class,enum=method,enum=variable,enum=any" jsonschema_description:"A class is a struct, interface or type, too."`
 }
 
 func symbolSearch() tool.Tool {
@@ -84,8 +84,8 @@ func symbolSearch() tool.Tool {
 }
 
 type referencesArgs struct {
-	SymbolName string `json:"symbol_name" jsonschema_description:"The symbol as the file defines it: Push, or Stack.Push where several have the name."`
-	FilePath   string `json:"file_path" jsonschema_description:"The file that defines it, relative to the repository's root."`
+	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push where several have the name."`
+	FilePath   string `json:"file_path"`
 }
 
 func getSymbolReferences() tool.Tool {
@@ -107,8 +107,8 @@ func getSymbolReferences() tool.Tool {
 }
 
 type queryCodebaseArgs struct {
-	Query      string `json:"query" jsonschema_description:"What the code is about, in words: how are retries counted?"`
-	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=50" jsonschema_description:"Most passages to show; 10 where absent."`
+	Query      string `json:"query"`
+	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=50"`
 }
 
 const (
