@@ -241,6 +241,9 @@ func codeSearch(a *app) *cobra.Command {
 					if out.Indexing {
 						b.WriteString("the index is being made; a later search answers better\n")
 					}
+					if out.Partial {
+						b.WriteString("the repository has more text than is searched\n")
+					}
 					return b.String() + "certainty: " + string(out.Certainty) + "\n"
 				})
 			})

@@ -292,3 +292,14 @@ func TestExtractElsewhere(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+// A search reads a bounded part of a checkout, and says that there is more.
+func TestSearchIsBounded(t *testing.T) {
+	tree, _ := tree("-- a.md --\none cat\n-- b.md --\ntwo cats\n-- c.md --\nthree cats")
+	for room, want := range map[int]int{100: 3, 20: 2, 7: 0} {
+		all, partial, err := tree.sources(t.Context(), room)
+		if err != nil || len(all) != want || partial != (want < 3) {
+			t.Errorf("%d bytes: %d files, partial %v, %v", room, len(all), partial, err)
+		}
+	}
+}
