@@ -137,6 +137,9 @@ func codeRefs(a *app) *cobra.Command {
 				}
 				return a.show(asJSON, out, func() string {
 					text := placeLines(out.Places)
+					if out.More {
+						text += "the repository has more files than were looked at\n"
+					}
 					if len(out.Unsure) > 0 {
 						text += "may be of something else:\n" + placeLines(out.Unsure)
 					}

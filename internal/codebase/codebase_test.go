@@ -1,6 +1,7 @@
 package codebase
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -210,6 +211,32 @@ func TestRenameBySyntax(t *testing.T) {
 	c, err := tr.Rename(t.Context(), "scale", "py/tools.py", "resize")
 	if err != nil || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "py/use.py:5: # scale each") {
 		t.Errorf("%q, %v", c.Notes, err)
+	}
+}
+
+// A rename that cannot look at all files is none; what only answers says that there is more.
+func TestNotAllFilesAreSeen(t *testing.T) {
+	files := "-- a.py --\ndef scale(n):\n    return n\n"
+	tr, fsys := tree(files)
+	fsys["large.py"] = &fstest.MapFile{Data: append(bytes.Repeat([]byte("# filled\n"), maxFile/9), "from a import scale\n"...)}
+	if _, err := tr.Rename(t.Context(), "scale", "a.py", "resize"); err == nil || !strings.Contains(fmt.Sprintf("%+v", err), "large.py") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+	tr, fsys = tree(files)
+	for i := range maxFiles {
+		fsys[fmt.Sprintf("z%d", i)] = &fstest.MapFile{}
+	}
+	if _, err := tr.Rename(t.Context(), "scale", "a.py", "resize"); err == nil || !strings.Contains(err.Error(), "more than 50000 files") {
+		t.Errorf("too many files: %v", err)
+	}
+	if used, err := tr.References(t.Context(), "scale", "a.py"); err != nil || !used.More || len(used.Places) != 1 {
+		t.Errorf("%+v, %v", used, err)
+	}
+	if found, err := tr.Find(t.Context(), "scale", "any", 10); err != nil || !found.More || len(found.Symbols) != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if all, partial, err := tr.sources(t.Context(), 1<<20); err != nil || !partial || len(all) != 1 {
+		t.Errorf("%d files, %v, %v", len(all), partial, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path"
 	"regexp"
 	"slices"
@@ -103,6 +104,9 @@ func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool
 		all = append(all, source{p, hex.EncodeToString(sum[:16]), text})
 		return true
 	})
+	if errors.Is(err, errTooMany) {
+		return all, true, nil
+	}
 	return all, partial, err
 }
 

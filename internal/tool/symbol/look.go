@@ -99,6 +99,9 @@ func getSymbolReferences() tool.Tool {
 			return tool.Result{}, err
 		}
 		text := shown(out.Places, mostPlaces)
+		if out.More {
+			text += "[the repository has more files than were looked at; search_files sees all of them]\n"
+		}
 		if len(out.Unsure) > 0 {
 			text += fmt.Sprintf("may be of something else, %d:\n", len(out.Unsure)) + shown(out.Unsure, mostUnsure)
 		}
