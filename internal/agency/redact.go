@@ -254,11 +254,14 @@ func (r *Redactor) stubsAt(b []byte) []place {
 // its beginning, with the blanks around it; the place itself where there is none.
 func beforeCut(b []byte, at int) int {
 	trimmed := trimEnd(b[:at])
+	if bytes.HasSuffix(trimmed, []byte(escapedBreak[:1])) { // a blank that has begun, behind which a cut may stand
+		trimmed = trimEnd(trimmed[:len(trimmed)-1])
+	}
 	if i := bytes.LastIndex(trimmed, []byte(text.LeftBegin)); i >= 0 && len(trimmed)-i <= leftMost+len(text.LeftBegin)+len(text.LeftEnd) &&
 		(bytes.HasSuffix(trimmed, []byte(text.LeftEnd)) || !bytes.Contains(trimmed[i:], []byte(text.LeftEnd))) {
 		return len(trimEnd(trimmed[:i]))
 	}
-	for _, mark := range []string{text.Ellipsis, text.LeftBegin, escapedBreak} {
+	for _, mark := range []string{text.Ellipsis, text.LeftBegin} {
 		for n := len(mark); n > 0; n-- {
 			if bytes.HasSuffix(trimmed, []byte(mark[:n])) {
 				return len(trimEnd(trimmed[:len(trimmed)-n]))

@@ -40,6 +40,20 @@ func TestAheadIsBytes(t *testing.T) {
 	})
 }
 
+// A cut stays with what stands behind it, also where a text is parted within the blanks
+// between the two.
+func TestAheadKeepsCuts(t *testing.T) {
+	r := NewRedactor("aXkQ9aXkQ9pLw2sTaXkQ9")
+	whole := "\n" + text.Ellipsis + `\naXkQ9aXkQ9`
+	for n := range len(whole) {
+		clean, rest := r.Ahead([]byte(whole[:n]))
+		shown := append(clean, r.Bytes(append(rest, whole[n:]...))...)
+		if want := r.Bytes([]byte(whole)); string(shown) != string(want) {
+			t.Errorf("parted at %d it is shown as %q, want %q", n, shown, want)
+		}
+	}
+}
+
 // What may be shown is not held back: nobody waits for a line that holds nothing secret.
 func TestAheadHoldsLittle(t *testing.T) {
 	r := NewRedactor("sk-ant-api03-R2D2c3poLuke9xWz-7fKqPvN3mYt8aQ")
