@@ -159,6 +159,15 @@ const (
 	AgainAll   = "all that landed"
 )
 
+// Reworks is the contract under which stands what this one publishes: that whose proposal it
+// changes, which a lead sent back, else itself. What was changed is a version of one thing.
+func (c Contract) Reworks() ContractID {
+	if c.AssignedRole == RoleArchitect && len(c.Inputs[BriefInput]) > 0 && len(c.DependsOn) == 1 {
+		return c.DependsOn[0]
+	}
+	return c.ID
+}
+
 // Redoes tells whether a contract does another's work once more, on top of what landed of it.
 func (c Contract) Redoes(id ContractID) bool {
 	of := c.Inputs.Text(AgainInput)
@@ -342,6 +351,9 @@ type Artifact struct {
 	Content  string       `json:"content"`
 	At       time.Time    `json:"at"`
 }
+
+// BriefInput is the input that says what has to change of a proposal that was sent back.
+const BriefInput = "brief"
 
 // Rework is a brief that sends an architect back to a proposal.
 type Rework struct {

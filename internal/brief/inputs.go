@@ -104,7 +104,7 @@ func tame(s string) string { return text.Head(oneLine(s), maxName) }
 func ReadsOf(c agency.Contract, role agency.RoleID) []agency.ArtifactKind {
 	designed := len(c.TierPath) > 0 && c.TierPath[0] == agency.TierArchitect
 	switch {
-	case role == agency.RoleArchitect && len(c.Inputs["brief"]) > 0: // its proposal was sent back
+	case role == agency.RoleArchitect && c.Reworks() != c.ID: // its proposal was sent back
 		return []agency.ArtifactKind{agency.ArtifactBoundaries, agency.ArtifactAssumptions, agency.ArtifactProposal}
 	case role == agency.RoleArchitect:
 		return []agency.ArtifactKind{agency.ArtifactBoundaries, agency.ArtifactAssumptions}

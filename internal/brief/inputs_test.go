@@ -114,7 +114,7 @@ func TestReviewIsHandedOn(t *testing.T) {
 
 // An architect whose proposal was sent back has it in its brief, and no other has.
 func TestReadsOfAnArchitect(t *testing.T) {
-	c := agency.Contract{TierPath: []agency.Tier{agency.TierArchitect}}
+	c := agency.Contract{AssignedRole: agency.RoleArchitect, DependsOn: []agency.ContractID{"first"}, TierPath: []agency.Tier{agency.TierArchitect}}
 	has := func() bool {
 		return slices.Contains(ReadsOf(c, agency.RoleArchitect), agency.ArtifactProposal)
 	}

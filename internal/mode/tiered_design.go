@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -135,7 +136,15 @@ func wanted(phase string) []agency.ArtifactKind {
 // design takes a part of a design to its end: what it publishes, which a person looks at
 // where the run is so configured.
 func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err error) {
-	looked, back := false, sentBack{}
+	looked, back := false, sentBack{old: versions{}}
+	if a.Contract.Reworks() != a.Contract.ID {
+		before, err := r.published(c, a, "before")
+		if err != nil {
+			return "", err
+		}
+		back.old = versionsOf(before)
+	}
+	var rejected versions
 	for a.Next() {
 		if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
 			return "", err
@@ -149,13 +158,13 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 			out, err = r.resolve(c, a, out, &back)
 		}
 		if err == nil && out.Kind == session.Claimed {
-			made, err = flow.Call(c, tierlog.ReadArtifacts, a.Key("artifacts"), tierlog.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
+			made, err = r.published(c, a, "artifacts")
 		}
 		if err != nil {
 			return "", err
 		}
 		f := session.Feedback{Attempt: a.N, Reason: out.Reason}
-		switch missing := missingOf(a.Contract.Phase, made); {
+		switch missing := missingOf(a.Contract.Phase, made, back.old); {
 		case out.Kind == session.Blocked:
 			return "blocked: " + out.Reason, nil
 		case out.Kind == session.Stopped:
@@ -163,7 +172,9 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 			return out.Reason, nil
 		case out.Kind != session.Claimed:
 		case len(missing) > 0:
-			f.Reason = "nothing was published as " + strings.Join(missing, " and as ")
+			f.Reason = "nothing was published as " + strings.Join(missing, " and as ") + back.since(r.in.Tiers.ConflictCycles)
+		case rejected != nil && maps.Equal(rejected, versionsOf(made)):
+			f.Reason = "nothing was published anew since a person rejected it"
 		default:
 			note, ask, err := r.inspectDesign(c, a, made)
 			if err != nil {
@@ -175,7 +186,7 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 			if looked {
 				return "a person rejected it again: " + note, nil
 			}
-			looked, f.Reason, f.Note = true, "a person rejected it", note
+			looked, rejected, f.Reason, f.Note = true, versionsOf(made), "a person rejected it", note
 			if err := a.Grant(c); err != nil {
 				return "", err
 			}
@@ -188,26 +199,60 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 	return a.UsedUp(""), nil
 }
 
-func missingOf(phase string, made []agency.Artifact) (out []string) {
+// published are the artifacts of the contract, or of the one that it reworks.
+func (r *tiers) published(c flow.Ctx, a *contractrun.Run, key string) ([]agency.Artifact, error) {
+	return flow.Call(c, tierlog.ReadArtifacts, a.Key(key), tierlog.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.Reworks()})
+}
+
+// versions are those of artifacts of a contract.
+type versions map[agency.ArtifactKind]int64
+
+func versionsOf(made []agency.Artifact) versions {
+	out := versions{}
+	for _, x := range made {
+		out[x.Kind] = x.Version
+	}
+	return out
+}
+
+// missingOf are the kinds without which a part of a design is not done, of which nothing is
+// newer than what no longer counts.
+func missingOf(phase string, made []agency.Artifact, old versions) (out []string) {
+	now := versionsOf(made)
 	for _, kind := range wanted(phase) {
-		if !slices.ContainsFunc(made, func(a agency.Artifact) bool { return a.Kind == kind }) {
+		if now[kind] <= old[kind] {
 			out = append(out, string(kind))
 		}
 	}
 	return out
 }
 
-// sentBack is how often proposals were sent back, and by which version of the conflicts.
+// sentBack is how often proposals were sent back, by which version of the conflicts, and
+// the versions that no longer count since: what was published before the proposals changed
+// is not made of them.
 type sentBack struct {
-	times   int
-	version int64
+	times, looks int
+	version      int64
+	old          versions
+}
+
+// since says why what was published may not count.
+func (b sentBack) since(most int) string {
+	switch {
+	case b.times == 0:
+		return ""
+	case b.times < most:
+		return " after the proposals came back"
+	}
+	return " after the proposals came back; nothing can be sent back any more: decide what is left yourself"
 }
 
 // resolve has architects change their proposals as the lead asks, in bounded cycles; the
 // lead goes on with what they made of it.
 func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, back *sentBack) (session.Outcome, error) {
 	for back.times < r.in.Tiers.ConflictCycles {
-		made, err := flow.Call(c, tierlog.ReadArtifacts, a.Key(fmt.Sprintf("conflicts/%d", back.times+1)), tierlog.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
+		back.looks++
+		made, err := r.published(c, a, fmt.Sprintf("conflicts/%d", back.looks))
 		if err != nil {
 			return out, err
 		}
@@ -215,14 +260,18 @@ func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, bac
 		if i < 0 || out.Kind != session.Claimed {
 			return out, nil
 		}
-		back.times, back.version = back.times+1, made[i].Version
+		back.version, back.old = made[i].Version, versionsOf(made)
 		briefs, err := agency.ReadConflicts(made[i].Content)
 		if err != nil { // it was looked at when it was published
 			return out, nil
 		}
-		said, err := r.sendBack(c, a, briefs, back.times)
-		if err != nil {
-			return out, err
+		said := r.strangers(a, briefs)
+		if said == "" {
+			back.times++
+			if said, err = r.sendBack(c, a, briefs, back.times); err != nil {
+				return out, err
+			}
+			said += "Publish the architecture by them, whole: one that was published before does not count. "
 		}
 		left := "You may send proposals back once more."
 		if back.times == r.in.Tiers.ConflictCycles {
@@ -235,6 +284,26 @@ func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, bac
 	return out, nil
 }
 
+// strangers says which conflicts name a domain that no architect has; empty: none. Nothing
+// is sent back then, and no cycle is spent.
+func (r *tiers) strangers(a *contractrun.Run, briefs []agency.Rework) string {
+	var domains, none []string
+	for _, w := range r.top.Plan {
+		if w.AssignedRole == agency.RoleArchitect && slices.Contains(a.Contract.DependsOn, w.ID) {
+			domains = append(domains, w.Domain)
+		}
+	}
+	for _, b := range briefs {
+		if !slices.ContainsFunc(domains, func(d string) bool { return strings.EqualFold(d, b.Domain) }) {
+			none = append(none, fmt.Sprintf("%q", b.Domain))
+		}
+	}
+	if len(none) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Nothing was sent back: no architect has the domain %s; those that have one are of %s. Publish the conflicts anew, or the architecture. ", strings.Join(none, " or "), strings.Join(domains, ", "))
+}
+
 // sendBack has the architects of the domains that are named change their proposals, beside
 // each other, and says what came of it.
 func (r *tiers) sendBack(c flow.Ctx, a *contractrun.Run, briefs []agency.Rework, cycle int) (string, error) {
@@ -244,15 +313,11 @@ func (r *tiers) sendBack(c flow.Ctx, a *contractrun.Run, briefs []agency.Rework,
 		of := slices.IndexFunc(r.top.Plan, func(w agency.Contract) bool {
 			return w.AssignedRole == agency.RoleArchitect && strings.EqualFold(w.Domain, b.Domain) && slices.Contains(a.Contract.DependsOn, w.ID)
 		})
-		if of < 0 {
-			lines[i] = fmt.Sprintf("- %s: no architect has this domain", b.Domain)
-			continue
-		}
 		one := r.top.Plan[of]
 		one.ID = agency.ContractID(fmt.Sprintf("%s-c%d-%d", one.ID, cycle, i+1))
 		one.ParentID, one.DependsOn = a.Contract.ID, []agency.ContractID{r.top.Plan[of].ID}
 		one.Title = text.FirstLine("Change of the proposal for "+one.Domain, 100)
-		one.Inputs = agency.TextInputs(map[string]string{"brief": b.Brief})
+		one.Inputs = agency.TextInputs(map[string]string{agency.BriefInput: b.Brief})
 		one.Inputs["workstreams"] = r.top.Plan[of].Inputs["workstreams"]
 		one.Description += "\n\nThe lead architect sends your proposal back: `inputs.brief` says what has to change, and your proposal as it is stands beside it. Publish it anew, whole."
 		all = append(all, flow.Go(c, a.Key("back/"+string(one.ID)), func(c flow.Ctx) error {
@@ -294,7 +359,14 @@ func (r *tiers) inspectDesign(c flow.Ctx, a *contractrun.Run, made []agency.Arti
 	}
 	var b strings.Builder
 	for _, x := range made {
-		fmt.Fprintf(&b, "## %s, version %d\n\n%s\n\n", strings.ReplaceAll(string(x.Kind), "_", " "), x.Version, x.Content)
+		content := x.Content
+		if briefs, err := agency.ReadConflicts(content); err == nil && x.Kind == agency.ArtifactConflicts {
+			content = "Sent back to the architects; what follows was made of what came back."
+			for _, one := range briefs {
+				content += fmt.Sprintf("\n- %s: %s", one.Domain, one.Brief)
+			}
+		}
+		fmt.Fprintf(&b, "## %s, version %d\n\n%s\n\n", strings.ReplaceAll(string(x.Kind), "_", " "), x.Version, content)
 	}
 	fmt.Fprintf(&b, "Next: %s.\n\nApprove to go on; reject with a reason to have it designed again.\n", next)
 	d, err := contractrun.Ask(c, agency.Gate{

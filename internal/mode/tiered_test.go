@@ -58,7 +58,7 @@ func (s *stage) publish(in session.Spec, part string) error {
 		}
 		for _, kind := range agency.ArtifactKinds() {
 			if content, ok := made[kind]; ok {
-				if _, err := artifact.Publish(tx, agency.Artifact{Kind: kind, Run: run, Contract: in.Contract, By: in.Agent, Content: content}, in.Role, part+string(kind)); err != nil {
+				if _, err := artifact.Publish(tx, agency.Artifact{Kind: kind, Run: run, Contract: c.Reworks(), By: in.Agent, Content: content}, in.Role, part+string(kind)); err != nil {
 					return err
 				}
 			}
@@ -284,10 +284,43 @@ var tieredCases = map[string]tieredCase{
 			s.byAttempt["w-tasks 1.1"], s.byAttempt["v-tasks 1.1"] = tasks(part("a")), tasks(part("b"))
 			s.published = map[string]map[agency.ArtifactKind]string{
 				"t2-architecture 1.1": {agency.ArtifactConflicts: `[{"domain": "Web", "brief": "use JSON"}, {"domain": "nobody", "brief": "?"}]`},
+				"t2-architecture 1.2": {agency.ArtifactConflicts: `[{"domain": "Web", "brief": "use JSON"}]`},
 			}
 		}, merged,
-		[]string{"session t2-architecture 1.1", "session t2-web-c1-1 1.1", "session t2-architecture 1.2", "gate t2-architecture-1: approve", "session accept 1.1"},
+		[]string{"session t2-architecture 1.1", "session t2-architecture 1.2", "session t2-web-c1-1 1.1", "session t2-architecture 1.3", "gate t2-architecture-1: approve", "session accept 1.1"},
 		[]string{"session t2-backend-c1"},
+	},
+	"an architecture from before the proposals changed": {
+		func(s *stage, _ *Input) {
+			s.byAttempt["plan 1.1"] = streams("w: t2 t3 t4 t5 web")
+			s.byAttempt["w-tasks 1.1"] = tasks(part("a"))
+			s.published = map[string]map[agency.ArtifactKind]string{
+				"t2-architecture 1.1": {agency.ArtifactConflicts: `[{"domain": "web", "brief": "use JSON"}]`, agency.ArtifactArchitecture: "stale"},
+				"t2-architecture 1.2": {},
+			}
+		}, merged,
+		[]string{"session t2-web-c1-1 1.1", "session t2-architecture 1.2", "session t2-architecture 2.1", "gate t2-architecture-2: approve", "session w-tasks 1.1"},
+		[]string{"gate t2-architecture-1"},
+	},
+	"a proposal that is not published anew": {
+		func(s *stage, _ *Input) {
+			s.byAttempt["plan 1.1"] = streams("w: t2 t3 t4 t5 web")
+			s.byAttempt["w-tasks 1.1"] = tasks(part("a"))
+			s.published = map[string]map[agency.ArtifactKind]string{
+				"t2-architecture 1.1": {agency.ArtifactConflicts: `[{"domain": "web", "brief": "use JSON"}]`}, "t2-web-c1-1 1.1": {},
+			}
+		}, merged, []string{"session t2-web-c1-1 1.1", "session t2-web-c1-1 2.1", "session t2-architecture 1.2"}, nil,
+	},
+	"a rejected architecture comes again unchanged": {
+		func(s *stage, in *Input) {
+			in.RetryBudget = 3
+			s.byAttempt["plan 1.1"] = streams("w: t2 t3 t4 t5 web")
+			s.byAttempt["w-tasks 1.1"] = tasks(part("a"))
+			s.published = map[string]map[agency.ArtifactKind]string{"t2-architecture 2.1": {}}
+			s.answers = map[string]agency.Decision{"t2-architecture-1": {Verb: agency.Reject, Note: "smaller"}}
+		}, merged,
+		[]string{"gate t2-architecture-1: reject", "session t2-architecture 2.1", "session t2-architecture 3.1", "gate t2-architecture-3: approve"},
+		[]string{"gate t2-architecture-2"},
 	},
 	"conflicts without end": {
 		func(s *stage, _ *Input) {

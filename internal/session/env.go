@@ -264,8 +264,12 @@ func (a artifacts) Publish(ctx context.Context, kind agency.ArtifactKind, conten
 		return now, agency.Errorf(agency.KindDenied, "a %s publishes no %q; it publishes %s", roster.Name(d.Spec.Role), kind, tool.Joined(may, ", "))
 	}
 	err = d.Write(ctx, func(tx *store.Tx) (err error) {
+		c, err := registry.Contract(tx, d.Spec.Run, d.Spec.Contract)
+		if err != nil {
+			return err
+		}
 		now, err = artifact.Publish(tx, agency.Artifact{
-			Kind: kind, Run: d.Spec.Run, Contract: d.Spec.Contract, By: d.Spec.Agent, Content: string(d.DB.Redact([]byte(content))),
+			Kind: kind, Run: d.Spec.Run, Contract: c.Reworks(), By: d.Spec.Agent, Content: string(d.DB.Redact([]byte(content))),
 		}, d.Spec.Role, string(d.messageID(string(d.Spec.Agent)+"/artifact", d.turn, d.idx)))
 		return err
 	})
