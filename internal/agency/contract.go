@@ -81,7 +81,7 @@ func ParseComplexity(s string) (Complexity, error) {
 	case "large", "high", "complex":
 		return Large, nil
 	}
-	return "", Errorf(KindInvalid, "complexity %q: want small, medium or large", s)
+	return "", Errorf(KindInvalid, "complexity %q: want small, medium or large, or low or high", s)
 }
 
 // Criterion is one thing that must be true when the contract is complete.

@@ -144,7 +144,7 @@ type Shape struct {
 func SchemaOf[A any]() *jsonschema.Schema { return schemaOf(reflect.TypeFor[A]()) }
 
 func schemaOf(of reflect.Type) *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true, AllowAdditionalProperties: true}
 	s := r.ReflectFromType(of)
 	s.Version = ""
 	return s
@@ -174,7 +174,7 @@ func newShape(of reflect.Type) Shape {
 		panic(bug.Errorf("schema of %v: %v", of, err))
 	}
 	if sc.Properties.Len() == 0 {
-		raw = json.RawMessage(`{"properties":{},"additionalProperties":false,"type":"object"}`)
+		raw = json.RawMessage(`{"properties":{},"type":"object"}`)
 	}
 	out := Shape{schema: raw, form: objectForm(sc), Required: sc.Required, nested: map[string]byte{}}
 	for p := sc.Properties.Oldest(); p != nil; p = p.Next() {
@@ -226,6 +226,9 @@ func kindOf(s *jsonschema.Schema) string {
 	}
 }
 
+// maxFaults bounds how many faults of the names of a call are told.
+const maxFaults = 20
+
 // Decode is strict where encoding/json is lenient: names must match in case,
 // occur once and be known, required ones must be there, null is no value. An
 // optional argument that is null is one that is not there: many models fill in
@@ -236,21 +239,28 @@ func (s Shape) Decode(raw json.RawMessage, into any) error {
 	if err != nil {
 		return err
 	}
+	var faults []string // all at once: each costs whoever calls a turn
 	for _, f := range fields {
-		if !slices.Contains(s.Names, f.name) {
-			return fmt.Errorf("unknown argument %s%s", QuoteName(f.name), text.Suggestion(f.name, s.Names))
+		switch {
+		case !slices.Contains(s.Names, f.name):
+			faults = append(faults, "unknown argument "+QuoteName(f.name)+text.Suggestion(f.name, s.Names))
+		case f.null && slices.Contains(s.Required, f.name):
+			faults = append(faults, fmt.Sprintf("argument %q is null", f.name))
 		}
-		if f.null && slices.Contains(s.Required, f.name) {
-			return fmt.Errorf("argument %q is null", f.name)
-		}
-	}
-	if raw, err = s.meant(raw, fields); err != nil {
-		return err
 	}
 	for _, name := range s.Required {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-			return fmt.Errorf("argument %q is missing", name)
+			faults = append(faults, fmt.Sprintf("argument %q is missing", name))
 		}
+	}
+	if len(faults) > maxFaults {
+		faults = append(faults[:maxFaults], fmt.Sprintf("and %d more", len(faults)-maxFaults))
+	}
+	if len(faults) > 0 {
+		return errors.New(strings.Join(faults, "; "))
+	}
+	if raw, err = s.meant(raw, fields); err != nil {
+		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()

@@ -78,16 +78,23 @@ func (p *tierPlanArgs) UnmarshalJSON(raw []byte) error {
 		Names:    []string{"run_id", "goal_anchor", "complexity", "retry_budget_multiplier", "workstreams", "parallelism", "self_critique_summary"},
 		Required: []string{"complexity", "workstreams", "parallelism"},
 	}
+	var errs []error
 	if err := outer.Decode(raw, &doc); err != nil {
-		return fmt.Errorf("plan: %w", err)
+		errs = append(errs, fmt.Errorf("plan: %w", err))
+		if json.Unmarshal(raw, &doc) != nil {
+			return errs[0] // nothing further can be told of it
+		}
 	}
 	p.Complexity, p.multiplier = complexity(doc.Complexity), 1
 	p.Groups, p.Sequence, p.SelfCritique = doc.Parallelism.Groups, doc.Parallelism.Sequence, tool.Cap(strings.TrimSpace(doc.SelfCritique), maxFinding)
-	var errs []error
 	if m := doc.Multiplier; m != nil {
 		if p.multiplier = *m; agency.CheckMultiplier(*m) != nil {
 			errs = append(errs, fmt.Errorf("plan: %w", agency.CheckMultiplier(*m)))
 		}
+	}
+	size := p.Complexity
+	if _, err := agency.ParseComplexity(string(size)); err != nil { // which is a fault of the plan, not of each of its workstreams
+		size = agency.Medium
 	}
 	names, required := workstreamFields()
 	for i, one := range doc.Workstreams {
@@ -96,7 +103,7 @@ func (p *tierPlanArgs) UnmarshalJSON(raw []byte) error {
 			errs = append(errs, fmt.Errorf("workstream %d: %w", i+1, err))
 			continue
 		}
-		p.Workstreams = append(p.Workstreams, w.contract(p.Complexity))
+		p.Workstreams = append(p.Workstreams, w.contract(size))
 	}
 	return errors.Join(errs...)
 }
