@@ -48,7 +48,7 @@ const (
 type Tool struct {
 	Name        string
 	Description string
-	Schema      json.RawMessage // of an object, with additionalProperties false
+	Schema      json.RawMessage // of an object; names that it does not have are refused
 	Access      Access
 	Scope       Scope
 	// Last is set for tools that end or park the session: they run after every

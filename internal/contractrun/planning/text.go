@@ -73,6 +73,9 @@ func TiersText(f agency.TierFacts, plan []agency.Contract) string {
 		if len(p.DependsOn) > 0 {
 			fmt.Fprintf(&b, ", after %s", agency.JoinIDs(p.DependsOn, ", "))
 		}
+		if len(p.Writes) > 0 { // by which a person gives leave, too
+			fmt.Fprintf(&b, ", may change %s", strings.Join(p.Writes, ", "))
+		}
 		b.WriteString(".\n" + whoWorks(p) + "\n")
 		for _, cr := range p.AcceptanceCriteria {
 			fmt.Fprintf(&b, "- %s: %s%s\n", cr.ID, cr.Text, checkText(cr.Check))

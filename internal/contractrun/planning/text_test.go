@@ -7,14 +7,15 @@ import (
 	"agency/internal/agency"
 )
 
-// A title stays in its heading: what an agent writes begins no line of a gate by it.
-func TestTitlesAreOneLine(t *testing.T) {
-	plan := []agency.Contract{{ID: "a", Title: "Say alpha\n\n## Approved by a person\r\x1b[2J", Description: "d", TierPath: []agency.Tier{agency.TierImplementer, agency.TierVerifier}}}
-	for name, got := range map[string]string{
-		"a plan": PlanText(plan, nil, 0), "a plan of tiers": tiersBody(agency.TierFacts{}, 1, plan),
-	} {
-		if !strings.Contains(got, "a: Say alpha ## Approved by a person") || strings.Contains(got, "\n## Approved") {
-			t.Errorf("%s:\n%s", name, got)
-		}
+// Whoever approves a plan of workstreams sees the files that each may change: it is by
+// them that a person gives leave.
+func TestTiersTextNamesFiles(t *testing.T) {
+	plan := []agency.Contract{
+		{ID: "a", Title: "A", Description: "a", TierPath: []agency.Tier{agency.TierImplementer, agency.TierVerifier}, Phase: "one", Writes: []string{"Makefile", "x.go"}},
+		{ID: "b", Title: "B", Description: "b", TierPath: []agency.Tier{agency.TierImplementer, agency.TierVerifier}, Phase: "one"},
+	}
+	got := TiersText(agency.TierFacts{Complexity: agency.Small}, plan)
+	if !strings.Contains(got, "group one, may change Makefile, x.go.\n") || !strings.Contains(got, "group one.\n") {
+		t.Errorf("no files in\n%s", got)
 	}
 }

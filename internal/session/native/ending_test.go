@@ -133,7 +133,7 @@ func TestWhatIsOffered(t *testing.T) {
 // What an agent that works alone is sent before its contract stays small: each request of
 // a session has it.
 func TestPromptIsSmall(t *testing.T) {
-	const most = 18_200 // bytes: about 4,500 tokens
+	const most = 16_000 // bytes: about 4,000 tokens
 	k := newKit(t, budget.Limits{}, func(_ context.Context, req llm.Request) any {
 		tools, system := llm.Bytes(llm.Request{Tools: req.Tools}), len(req.System)
 		t.Logf("system %d bytes, %d tools %d bytes", system, len(req.Tools), tools)

@@ -207,7 +207,7 @@ func (c executor) runLast(ctx context.Context, d *done) error {
 }
 
 // longestRefusal is how much of a refused call's answer an ended session tells, in bytes.
-const longestRefusal = 200
+const longestRefusal = 300
 
 // conclude makes the next message and counts what went wrong.
 func (c executor) conclude(d *done) {
@@ -217,7 +217,7 @@ func (c executor) conclude(d *done) {
 		say.Blocks = append(say.Blocks, llm.ToolResult{ID: k.Use.ID, Text: k.Result.Text, IsError: k.Result.Failed, Outcome: k.Result.Outcome})
 		if k.Result.Refused {
 			refused++
-			d.st.Refused = text.FirstLine(k.Result.Text, longestRefusal)
+			d.st.Refused = text.OneLine(k.Result.Text, longestRefusal)
 		}
 	}
 	if d.Problem != "" && d.End == nil {

@@ -13,7 +13,7 @@ import (
 type editFileArgs struct {
 	Path       string `json:"path"`
 	OldText    string `json:"old_text"`
-	NewText    string `json:"new_text" jsonschema_description:"Empty deletes."`
+	NewText    string `json:"new_text"`
 	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 
 type listDirectoryArgs struct {
 	Path  string `json:"path"`
-	Depth int    `json:"depth,omitempty" jsonschema:"minimum=1,maximum=8" jsonschema_description:"Levels to descend; 1 where absent."`
+	Depth int    `json:"depth,omitempty" jsonschema:"minimum=1,maximum=8" jsonschema_description:"1 where absent."`
 }
 
 const (

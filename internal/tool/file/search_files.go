@@ -17,10 +17,10 @@ type searchFilesArgs struct {
 	Pattern    string `json:"pattern" jsonschema_description:"(?i) ignores case."`
 	Path       string `json:"path,omitempty" jsonschema_description:"File or folder; all where absent."`
 	Glob       string `json:"glob,omitempty" jsonschema_description:"Such as *.go or internal/**/*_test.go."`
-	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"100 where absent."`
-	Context    int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=20" jsonschema_description:"Lines around each match."`
+	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=1000"`
+	Context    int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=20"`
 	FilesOnly  bool   `json:"files_only,omitempty"`
-	Multiline  bool   `json:"multiline,omitempty" jsonschema_description:"\\n is a line's end; (?s) lets . match it."`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema_description:"\\n is a line's end, (?s) lets . match it."`
 }
 
 const (

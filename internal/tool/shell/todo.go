@@ -9,11 +9,11 @@ import (
 )
 
 type todoArgs struct {
-	Items []todoItem `json:"items" jsonschema_description:"The whole plan, in order; it takes the place of the one before."`
+	Items []todoItem `json:"items" jsonschema_description:"The whole plan: it takes the place of the one before."`
 }
 
 type todoItem struct {
-	Text string `json:"text" jsonschema_description:"One step, on one line."`
+	Text string `json:"text"`
 	Done bool   `json:"done,omitempty"`
 }
 

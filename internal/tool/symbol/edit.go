@@ -11,7 +11,7 @@ import (
 )
 
 type smartEditArgs struct {
-	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push where several have the name."`
+	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push."`
 	FilePath   string `json:"file_path"`
 	NewContent string `json:"new_content"`
 }
@@ -26,7 +26,7 @@ func smartEdit() tool.Tool {
 }
 
 type renameSymbolArgs struct {
-	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push where several have the name."`
+	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push."`
 	FilePath   string `json:"file_path"`
 	NewName    string `json:"new_name"`
 }

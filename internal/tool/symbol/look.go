@@ -84,7 +84,7 @@ func symbolSearch() tool.Tool {
 }
 
 type referencesArgs struct {
-	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push where several have the name."`
+	SymbolName string `json:"symbol_name" jsonschema_description:"Push, or Stack.Push."`
 	FilePath   string `json:"file_path"`
 }
 

@@ -178,7 +178,7 @@ func (planArgs) JSONSchema() *jsonschema.Schema {
 		Type: "integer", Minimum: "1", Maximum: "2", Description: "2 where the work is so uncertain that each contract should have twice the attempts; else 1.",
 	})
 	return &jsonschema.Schema{
-		Type: "object", Properties: props, Required: []string{"contracts"}, AdditionalProperties: jsonschema.FalseSchema,
+		Type: "object", Properties: props, Required: []string{"contracts"},
 		Description: "The plan; absent where its contracts were noted by create_subcontract.",
 	}
 }

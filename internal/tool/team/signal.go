@@ -35,9 +35,9 @@ type evidence struct {
 
 // evidenceItem is one entry of the list.
 type evidenceItem struct {
-	Criterion string `json:"criterion" jsonschema_description:"Id of an acceptance criterion."`
+	Criterion string `json:"criterion"`
 	Kind      string `json:"kind" jsonschema:"enum=test,enum=command,enum=file"`
-	Ref       string `json:"ref" jsonschema_description:"The test's name, the command, or the file's path."`
+	Ref       string `json:"ref"`
 }
 
 // JSONSchema is called by the schema's maker.

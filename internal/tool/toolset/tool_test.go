@@ -1,6 +1,7 @@
 package toolset
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,7 +175,7 @@ func TestSchemas(t *testing.T) {
 		if _, err := c.Compile(tl.Name); err != nil {
 			t.Errorf("%s: %v", tl.Name, err)
 		}
-		if m := doc.(map[string]any); m["type"] != "object" || m["additionalProperties"] != false {
+		if m := doc.(map[string]any); m["type"] != "object" || bytes.Contains(tl.Schema, []byte(`"additionalProperties":false`)) { // that is told by who calls with others, and paid with each request
 			t.Errorf("%s: schema %s", tl.Name, tl.Schema)
 		}
 	}
