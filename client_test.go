@@ -13,6 +13,7 @@ var clientMayImport = map[string]string{
 	"agency":   "the words",
 	"api":      "what the host is asked, and what it answers",
 	"bug":      "what cannot happen",
+	"codebase": "the answers on a checkout's code",
 	"config":   "what is shown, checked and trusted",
 	"daemon":   "the host: found, started, asked",
 	"demo":     "the sample, and the player of scripts",

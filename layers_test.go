@@ -23,7 +23,7 @@ var rows = [][]string{
 	{"rootfs"},
 	{"supervisor"},
 	{"store", "git", "sandbox", "llm", "config", "api", "backlog", "code", "fingerprint", "testreport", "notify", "slots"},
-	{"awareness"},
+	{"awareness", "codebase"},
 	{"event", "lease", "ecosystem", "secretscan"},
 	{"languages", "overseer", "quality"},
 	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "textmerge", "acts", "stream"},

@@ -48,7 +48,7 @@ func (a *app) root() *cobra.Command {
 			pauseCommand(a), resumeCommand(a), cancelCommand(a), mergeCommand(a), rmCommand(a), featuresCommand(a), decisionsCommand(a), releaseCommand(a),
 		}},
 		{"look", "Look (starts nothing, changes nothing):", []*cobra.Command{
-			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), statsCommand(a), diffCommand(a),
+			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), statsCommand(a), diffCommand(a), codeCommand(a),
 		}},
 		{"set", "Set up and check:", []*cobra.Command{
 			demoCommand(a), doctorCommand(a), trustCommand(a), configCommand(a), notifyCommand(a), agentsCommand(a), rehearseCommand(a), versionCommand(a),
@@ -116,7 +116,7 @@ func agencyUsage(cmd *cobra.Command, err error) error {
 // that a script learns why they fail.
 func absentCommands() []*cobra.Command {
 	var out []*cobra.Command
-	for _, name := range []string{"replay", "eval", "code", "improve", "serve", "worker", "mcp"} {
+	for _, name := range []string{"replay", "eval", "improve", "serve", "worker", "mcp"} {
 		out = append(out, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error { return usage("%s: not in this version", name) },

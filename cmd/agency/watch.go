@@ -163,14 +163,49 @@ func (x steering) Change(ctx context.Context, run agency.RunID, c termapp.Change
 	return told(said, err)
 }
 
-func (x steering) Start(ctx context.Context, goal string) (agency.RunID, string, error) {
+func (x steering) Start(ctx context.Context, line string) (agency.RunID, string, error) {
 	q, said := hushed(x.a)
-	if err := agency.CheckGoal(goal); err != nil {
+	goal, f, err := typedGoal(line)
+	if err == nil {
+		err = agency.CheckGoal(goal)
+	}
+	if err != nil {
 		return "", "", err
 	}
-	id, err := startGoal(ctx, q, goal, runFlags{detach: true})
+	id, err := startGoal(ctx, q, goal, f)
 	text, err := told(said, err)
 	return id, cmp.Or(text, "started"), err
+}
+
+// typedGoal is a goal that was typed on a line of its own, with the settings before it. What
+// follows them is the goal as it was typed.
+func typedGoal(line string) (goal string, f runFlags, err error) {
+	f.detach = true
+	goal = strings.TrimSpace(line)
+	for strings.HasPrefix(goal, "--") {
+		flag, rest, _ := strings.Cut(goal, " ")
+		name, value, joined := strings.Cut(flag, "=")
+		if rest = strings.TrimSpace(rest); !joined {
+			value, rest, _ = strings.Cut(rest, " ")
+			rest = strings.TrimSpace(rest)
+		}
+		switch name {
+		case "--mode":
+			f.mode = value
+		case "--budget":
+			if err = f.budget.Set(value); err == nil {
+				err = f.budget.positive("budget")
+			}
+			f.budgeted = true
+		default:
+			err = usage("%s is not known here: want a goal, and before it --mode MODE or --budget USD where they are to differ", name)
+		}
+		if err != nil {
+			return "", f, err
+		}
+		goal = rest
+	}
+	return goal, f, nil
 }
 
 func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, f watchFlags) error {

@@ -307,7 +307,7 @@ func (c Contract) Block() (string, error) {
 const asAnchored = "the goal is reached, as goal_anchor says it"
 
 // blockView leaves out what the harness counts: it changes while the session
-// runs and would break the prompt's stable prefix. A contract that is the goal
+// runs or with the next attempt, and would break the prompt's stable prefix. A contract that is the goal
 // itself says it once, in its anchor.
 type contractView Contract
 
@@ -317,6 +317,7 @@ func blockView(c Contract) any {
 		Status     *Status  `json:"status,omitempty"`
 		TokensUsed *int64   `json:"tokens_used,omitempty"`
 		CostUSD    *float64 `json:"cost_usd,omitempty"`
+		Attempts   *int     `json:"attempts,omitempty"`
 	}
 	v := view{contractView: contractView(c)}
 	if c.GoalAnchor == "" || c.Description != c.GoalAnchor {

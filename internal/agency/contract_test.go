@@ -15,7 +15,7 @@ func TestBlockLeavesCountersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Status, c.Stage, c.TokensUsed, c.CostUSD = StatusInProgress, StageWorking, 12, 0.5
-	c.Error, c.StartedAt = "x", time.Unix(1, 0)
+	c.Error, c.StartedAt, c.Attempts = "x", time.Unix(1, 0), 2
 	after, err := c.Block()
 	if err != nil {
 		t.Fatal(err)
@@ -23,10 +23,10 @@ func TestBlockLeavesCountersOut(t *testing.T) {
 	if before != after {
 		t.Errorf("block changed:\n%s\n%s", before, after)
 	}
-	if !strings.HasPrefix(before, "```json contract\n{") || !strings.Contains(before, `"attempts": 1`) {
+	if !strings.HasPrefix(before, "```json contract\n{") {
 		t.Errorf("block has another form:\n%s", before)
 	}
-	for _, word := range []string{"status", "tokens_used", "cost_usd"} {
+	for _, word := range []string{"status", "tokens_used", "cost_usd", `"attempts"`} {
 		if strings.Contains(before, word) {
 			t.Errorf("block shows %s:\n%s", word, before)
 		}

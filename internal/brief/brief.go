@@ -38,6 +38,9 @@ type Input struct {
 	KeptRoom int64
 	// Staged are files that were picked for the contract, best first.
 	Staged []Staged
+	// Reworked are those of them that earlier attempts changed. They stand behind all that
+	// the attempts at a contract have in common, which then is one prefix of their requests.
+	Reworked []Staged
 	// Said are the messages of earlier attempts that still hold.
 	Said []agency.Message
 	// Standing is set where a conversation goes on in a new epoch.
@@ -86,7 +89,7 @@ func First(in Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return execute("first.md", firstView{Input: in, Block: block})
+	return execute("first.md", firstView{Input: in, Block: strings.TrimRight(block, "\n")})
 }
 
 // execute renders one of the embedded texts.

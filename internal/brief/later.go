@@ -158,6 +158,7 @@ type Standing struct {
 	Messages    []agency.Message // that bind, oldest first
 	Changed     []string         // files since the base, with their status
 	Checkpoints []string
+	Todo        []string // the agent's own plan, a step a line
 	Plan        []string // of a manager: its contracts, each with how it stands
 	Summary     string
 }

@@ -79,6 +79,13 @@ func makePlan(line string, repo ecosystem.Repo, out string, cover ecosystem.Meas
 	return p
 }
 
+// Covers tells whether a test command may say which lines its tests reach: a runner in it is
+// asked for that, or the line itself speaks of it.
+func Covers(line string, repo fs.FS) bool {
+	return strings.Contains(strings.ToLower(line), "cov") ||
+		slices.ContainsFunc(findCalls(line, ecosystem.Repo{FS: repo}), func(c call) bool { return c.runner.Coverage != nil })
+}
+
 // libDir is the folder, in that for reports, of what calls load.
 const libDir = "lib"
 

@@ -19,8 +19,34 @@ const (
 	Java       Language = "java"
 )
 
-// LanguageOf tells a file's language by its name; "" where it is not known.
+// The languages of which there is a tree and no more: nothing here tells their tests from
+// the rest, nor takes bodies out of their functions.
+const (
+	C      Language = "c"
+	CPP    Language = "cpp"
+	CSharp Language = "c_sharp"
+	Ruby   Language = "ruby"
+	PHP    Language = "php"
+	Bash   Language = "bash"
+)
+
+// LanguageOf tells a file's language by its name; "" where it is not known, or has a tree
+// and no more.
 func LanguageOf(name string) Language { return byEnding[strings.ToLower(path.Ext(name))] }
+
+// SyntaxOf tells a file's language by its name, of those that have a tree and no more,
+// too; "" where it is not known.
+func SyntaxOf(name string) Language {
+	if l := LanguageOf(name); l != "" {
+		return l
+	}
+	return treesOnly[strings.ToLower(path.Ext(name))]
+}
+
+var treesOnly = map[string]Language{
+	".c": C, ".h": C, ".cc": CPP, ".cpp": CPP, ".cxx": CPP, ".hh": CPP, ".hpp": CPP, ".hxx": CPP,
+	".cs": CSharp, ".rb": Ruby, ".rake": Ruby, ".php": PHP, ".sh": Bash, ".bash": Bash,
+}
 
 var byEnding = map[string]Language{
 	".go": Go, ".py": Python, ".rs": Rust, ".java": Java,

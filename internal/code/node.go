@@ -17,19 +17,40 @@ type Node struct {
 	i int32
 }
 
-// Tree reads a source as a tree. Go has none here: go/ast is richer. It fails as
-// Functions does; a source with errors in its syntax still is a tree.
+// Tree reads a source as a tree, of every language that SyntaxOf knows. Go has none here:
+// go/ast is richer. It fails as Functions does; a source with errors in its syntax still
+// is a tree.
 func (e *Engine) Tree(ctx context.Context, path string, src []byte) (Node, error) {
-	f, err := e.read(ctx, path, src)
-	if err != nil {
-		return Node{}, err
-	}
-	t, ok := f.(*treeFile)
-	if !ok {
+	lang := SyntaxOf(path)
+	switch {
+	case lang == "" || lang == Go:
 		return Node{}, fmt.Errorf("%s: %w", path, ErrLanguage)
+	case len(src) > MaxSize:
+		return Node{}, fmt.Errorf("%s: %w", path, ErrTooLarge)
+	}
+	t, err := e.parse(ctx, lang, src)
+	if err != nil {
+		return Node{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	return t.root(), nil
 }
+
+// Fault is the first node of a tree that is no syntax, or that the grammar wants and the
+// source lacks; none where the source is whole.
+func (n Node) Fault() (at Node, missing bool) {
+	if !n.OK() || !n.broken() {
+		return Node{}, false
+	}
+	for c := range n.All() {
+		if f := c.rec().flags; f&(flagError|flagMissing) != 0 {
+			return c, f&flagMissing != 0
+		}
+	}
+	return n, false
+}
+
+// Leaf tells whether the node has no others in it.
+func (n Node) Leaf() bool { return n.OK() && n.leaf() }
 
 func (n Node) rec() *record             { return &n.t.nodes[n.i] }
 func (n Node) named() bool              { return n.rec().flags&flagNamed != 0 }

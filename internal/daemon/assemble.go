@@ -12,6 +12,8 @@ import (
 	"agency/internal/budget/allowance"
 	"agency/internal/check"
 	"agency/internal/code"
+	"agency/internal/code/gotypes"
+	"agency/internal/codebase"
 	"agency/internal/config"
 	"agency/internal/contractrun"
 	"agency/internal/deps"
@@ -39,6 +41,7 @@ import (
 	"agency/internal/session/record"
 	"agency/internal/slots"
 	"agency/internal/store"
+	"agency/internal/store/fulltext"
 	"agency/internal/stream"
 	"agency/internal/verdicts"
 	"agency/internal/verify"
@@ -70,6 +73,7 @@ type parts struct {
 	secrets *host.Secrets
 	view    *view.Reader
 	syntax  *code.Engine
+	code    *codebase.Engine
 	runs    *resources.Runs
 	merges  *land.Target
 	bell    *budget.Bell
@@ -100,11 +104,15 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	fence := agency.Fence{Epoch: epoch}
 	secrets := host.NewSecrets(o.Place.Repo.WorkTree, o.Place.Repo.CommonDir)
 	db.SetRedact(secrets.Redact)
+	syntax := code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")})
+	symbols := codebase.New(syntax, func() gotypes.Place {
+		return gotypes.FindPlace(func(name string) string { v, _ := o.Getenv(name); return v })
+	}, fulltext.New(filepath.Join(o.Place.State, "search.db")))
 	p := &parts{
-		db: db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets,
-		syntax: code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")}),
+		code: symbols,
+		db:   db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets, syntax: syntax,
 		runs: resources.New(resources.Options{
-			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Slots: slots.Folder(o.Place.Root), Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
+			Code: symbols, DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Slots: slots.Folder(o.Place.Root), Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
 		}),
 	}
 	p.bell, p.stream = budget.NewBell(db), stream.New(secrets.Redactor)
@@ -211,7 +219,7 @@ func (p *parts) close() error {
 	if p.board != nil {
 		mail = p.board.Close()
 	}
-	return errors.Join(above, mail, p.events.Close(), p.syntax.Close(), p.db.Close())
+	return errors.Join(above, mail, p.events.Close(), p.code.Close(), p.syntax.Close(), p.db.Close())
 }
 
 // isRole tells whether there is such a role to write to.

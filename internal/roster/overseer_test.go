@@ -16,6 +16,7 @@ func TestOverseerSeesNoCode(t *testing.T) {
 	for _, tool := range []string{
 		"read_file", "list_directory", "search_files", "get_git_diff", "get_git_log", "run_command", "run_tests", "run_lint",
 		"run_type_check", "check_file_sizes", "get_coverage_report", "list_uncovered_lines",
+		"outline", "symbol_search", "get_symbol_references", "query_codebase",
 	} {
 		if role.Offers(tool) {
 			t.Errorf("the overseer is offered %s", tool)

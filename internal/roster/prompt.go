@@ -43,7 +43,7 @@ type Talent struct{ Name, Description, Text string }
 
 // Has tells whether the session is offered a tool.
 func (v View) Has(tool string) bool {
-	return v.role.OffersIn(v.Phase, tool) && !v.Lacks(tool)
+	return v.role.OffersWith(v.Phase, v.Present, tool)
 }
 
 // Those are the tools of these that the session is offered, as a list in words.

@@ -21,11 +21,12 @@ func TestGeneralist(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"create_checkpoint", "delete_file", "edit_file", "get_coverage_report", "get_feature_status", "get_git_diff", "get_git_log", "list_directory",
-		"list_uncovered_lines", "note_decision", "read_decisions", "read_file", "release",
+		"apply_patch", "create_checkpoint", "delete_file", "edit_file", "extract_function", "get_coverage_report", "get_feature_status", "get_git_diff", "get_git_log",
+		"get_symbol_references", "list_directory", "list_uncovered_lines", "note_decision", "outline", "query_codebase", "read_decisions", "read_file", "release", "rename_symbol",
 		"request_clarification", "request_human_input", "reserve", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
 		"run_tests_with_coverage", "run_type_check",
-		"search_files", "send_message", "signal_blocked", "signal_complete", "use_skill", "write_file",
+		"search_files", "send_message", "signal_blocked", "signal_complete", "smart_edit", "symbol_search",
+		"todo", "use_skill", "write_file",
 	}
 	if diff := cmp.Diff(want, r.Tools()); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
@@ -118,8 +119,8 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Leading, MaxFiles: 5, MaxLines: 500, Present: Present{Backlog: true}}, "testdata/project_manager_leading.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/project_manager_answer.md")
-	golden(t, agency.RoleScaffolder, View{Repo: "/home/ann/shop", Network: true, Talent: Talent{Name: "sre", Text: "### Look\n\nAt what fails."}}, "testdata/scaffolder.md")
-	golden(t, agency.RoleTestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
+	golden(t, agency.RoleScaffolder, View{Repo: "/home/ann/shop", Network: true, Present: Present{Others: true}, Talent: Talent{Name: "sre", Text: "### Look\n\nAt what fails."}}, "testdata/scaffolder.md")
+	golden(t, agency.RoleTestEngineer, View{Repo: "/home/ann/shop", Present: Present{Others: true, Lacking: Lacking{Lint: true, Coverage: true}}}, "testdata/test_engineer.md")
 	golden(t, agency.RoleCleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")
 	golden(t, agency.RoleOverseer, View{}, "testdata/overseer.md")
 	golden(t, agency.RoleReviewer, View{Repo: "/home/ann/shop"}, "testdata/reviewer.md")
@@ -131,7 +132,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500}, "testdata/t3_lead.md")
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/t3_lead_report.md")
 	golden(t, agency.RoleSquadLead, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/t3_lead_answer.md")
-	golden(t, agency.RoleImplementer, View{Repo: "/home/ann/shop"}, "testdata/t4_implementer.md")
+	golden(t, agency.RoleImplementer, View{Repo: "/home/ann/shop", Present: Present{Others: true}}, "testdata/t4_implementer.md")
 	golden(t, agency.RoleVerifier, View{Repo: "/home/ann/shop", Present: Present{Others: true}}, "testdata/t5_verifier.md")
 }
 
@@ -212,11 +213,12 @@ func golden(t *testing.T, role agency.RoleID, v View, file string) {
 	}
 }
 
-// A prompt names each tool that its session is offered, and none that it is not.
+// A prompt names no tool that its session is not offered. Those that it is describe
+// themselves.
 func TestPromptsNameTheirTools(t *testing.T) {
 	named := regexp.MustCompile("`([a-z]+(?:_[a-z]+)*)`")
 	for _, role := range Roles() {
-		for _, v := range []View{{}, {Present: Present{Backlog: true}}, {Contracts: 1}, {Phase: Planning, Contracts: 1}, {Phase: Leading, Present: Present{Backlog: true}}, {Phase: Answering}, {Phase: Reporting, Present: Present{Backlog: true}}} {
+		for _, v := range []View{{}, {Present: Present{Backlog: true}}, {Contracts: 1}, {Phase: Planning, Contracts: 1}, {Phase: Leading, Present: Present{Backlog: true}}, {Phase: Answering}, {Phase: Reporting, Present: Present{Backlog: true}}, {Present: Present{Others: true}}, {Present: Present{Lacking: Lacking{true, true, true, true}}}} {
 			text, err := role.Prompt(v)
 			if Leads(role.ID) != (v.Phase != Always) || v.Phase == Leading && role.ID != agency.RoleProjectManager {
 				continue // no phase of this role
@@ -229,9 +231,14 @@ func TestPromptsNameTheirTools(t *testing.T) {
 			for _, m := range named.FindAllStringSubmatch(text, -1) {
 				in[m[1]] = true
 			}
+			for _, end := range v.Endings() {
+				if !in[end] {
+					t.Errorf("%s, phase %q: no word of its ending %s", role.ID, v.Phase, end)
+				}
+			}
 			for _, row := range rows() {
-				if in[row.tool] != v.Has(row.tool) {
-					t.Errorf("%s, phase %q, backlog %v: %s is named: %v, offered: %v", role.ID, v.Phase, v.Backlog, row.tool, in[row.tool], v.Has(row.tool))
+				if in[row.tool] && !v.Has(row.tool) {
+					t.Errorf("%s, phase %q, backlog %v: %s is named and not offered", role.ID, v.Phase, v.Backlog, row.tool)
 				}
 			}
 		}

@@ -33,14 +33,23 @@ func rows() []row {
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
 	testing := of(agency.RoleTestEngineer, agency.RoleGeneralist, agency.RoleVerifier)
 	covering := append(of(agency.RoleReviewer), testing...)
-	return append(slices.Concat(overseerRows(), tierRows(designing)), []row{
+	return append(slices.Concat(overseerRows(), managerRows(managing), tierRows(designing)), []row{
 		{"read_file", seeing, false},
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
+		{"query_codebase", seeing, false},
+		{"outline", seeing, false},
+		{"symbol_search", seeing, false},
+		{"get_symbol_references", seeing, false},
 		{"use_skill", seeing, false},
+		{"todo", seeing, false},
 		{"write_file", authors, false},
 		{"edit_file", authors, false},
+		{"apply_patch", authors, false},
 		{"delete_file", authors, false},
+		{"smart_edit", authors, false},
+		{"rename_symbol", builders, false},
+		{"extract_function", builders, false},
 		{"run_command", builders, false},
 		{"run_tests", checking, false},
 		{"run_tests_with_coverage", testing, false},
@@ -53,17 +62,9 @@ func rows() []row {
 		{"check_file_sizes", of(agency.RoleReviewer, agency.RoleVerifier), false},
 		{"create_checkpoint", authors, false},
 		{"rollback_checkpoint", authors, false},
-		{"create_subcontract", managing, false},
-		{"update_subcontract", managing, false},
-		{"get_subcontract_status", managing, false},
-		{"mark_subcontract_complete", managing, false},
-		{"spawn_agent", managing, false},
-		{"wait_for_agents", managing, false},
-		{"collect_results", managing, false},
 		{"submit_plan", append(of(agency.RoleVisionary), managing...), true},
 		{"final_report", append(of(agency.RoleOverseer), leading...), true},
 		{"get_feature_status", append(of(agency.RoleGeneralist), managing...), false},
-		{"mark_feature_complete", managing, false},
 		{"request_clarification", authors, false},
 		{"request_handoff", of(agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer), false},
 		{"request_implementation_change", of(agency.RoleTestEngineer), false},
@@ -77,6 +78,20 @@ func rows() []row {
 		{"signal_complete", append(designing, authors...), true},
 		{"signal_blocked", seeing, true},
 	}...)
+}
+
+// managerRows are the lines of what who manages alone is offered.
+func managerRows(managing []agency.RoleID) []row {
+	return []row{
+		{"create_subcontract", managing, false},
+		{"update_subcontract", managing, false},
+		{"get_subcontract_status", managing, false},
+		{"mark_subcontract_complete", managing, false},
+		{"spawn_agent", managing, false},
+		{"wait_for_agents", managing, false},
+		{"collect_results", managing, false},
+		{"mark_feature_complete", managing, false},
+	}
 }
 
 // overseerRows are the lines of what the overseer alone is offered.
@@ -141,13 +156,28 @@ func only() map[string][]Phase {
 type Present struct {
 	Backlog, Skills bool // in the checkout
 	Others          bool // agents beside its own
+	Patches         bool // a model that was trained on apply_patch
+	Lacking         Lacking
 }
+
+// Lacking is what the repository has no command for.
+type Lacking struct{ Tests, Lint, Types, Coverage bool }
 
 // Lacks tells whether a tool is about something that is not there.
 func (p Present) Lacks(tool string) bool {
 	switch tool {
 	case "get_feature_status", "mark_feature_complete":
 		return !p.Backlog
+	case "run_tests":
+		return p.Lacking.Tests
+	case "run_lint":
+		return p.Lacking.Lint
+	case "run_type_check":
+		return p.Lacking.Types
+	case "run_tests_with_coverage", "get_coverage_report", "list_uncovered_lines":
+		return p.Lacking.Tests || p.Lacking.Coverage
+	case "apply_patch":
+		return !p.Patches
 	case "use_skill":
 		return !p.Skills
 	case "note_decision", "read_decisions", "reserve", "release":
@@ -163,6 +193,16 @@ func (r Role) OffersIn(p Phase, tool string) bool {
 		return false
 	}
 	return r.Offers(tool) && (p == Always || !some || slices.Contains(want, p))
+}
+
+// OffersWith tells whether the role may call a tool in a phase, by what its session has. Who
+// works alone has nobody to write to, and asks a person where it can.
+func (r Role) OffersWith(p Phase, have Present, tool string) bool {
+	alone := !have.Others && !Leads(r.ID)
+	if have.Lacks(tool) || alone && (tool == "send_message" || tool == "request_clarification" && r.Offers("request_human_input")) {
+		return false
+	}
+	return r.OffersIn(p, tool)
 }
 
 func (r row) offers(role agency.RoleID) bool { return slices.Contains(r.roles, role) }

@@ -64,11 +64,12 @@ func (c *clip) bytes() (out []byte, lost int64) {
 type output struct {
 	mu   sync.Mutex
 	both *clip
+	all  io.Writer // nil: nobody
 	tap  tap
 }
 
 func newOutput(s Spec) *output {
-	return &output{both: newClip(s.Limits.OutputKB << 10), tap: tap{to: s.Stdout}}
+	return &output{both: newClip(s.Limits.OutputKB << 10), all: s.Both, tap: tap{to: s.Stdout}}
 }
 
 // stream is one of a command's two outputs as an io.Writer.
@@ -80,6 +81,9 @@ type stream struct {
 func (s stream) Write(p []byte) (int, error) {
 	s.o.mu.Lock()
 	s.o.both.add(p)
+	if s.o.all != nil {
+		_, _ = s.o.all.Write(p) // the command's end does not depend on it
+	}
 	s.o.mu.Unlock()
 	if s.stdout { // outside of the lock: standard error waits for nobody
 		s.o.tap.write(p)

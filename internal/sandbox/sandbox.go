@@ -125,6 +125,9 @@ type Spec struct {
 	// fails, or takes longer than half a minute for one write, gets no more
 	// (Result.StdoutErr); only such a slow one may still be at work after Run.
 	Stdout io.Writer
+	// Both gets both streams as they come, one write at a time. Who is slow holds the
+	// command up, and an error of it is nobody's; nil: nobody.
+	Both io.Writer
 }
 
 // Mode is what the user configured (sandbox.mode).

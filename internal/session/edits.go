@@ -21,7 +21,7 @@ type Edits struct {
 }
 
 // Find finds the files that a turn which left another tree has changed. A tool
-// that writes one file names it; what a command did is seen against where the
+// that writes files names them; what a command did is seen against where the
 // contract began.
 func (e *Edits) Find(ctx context.Context, tools *Toolset, calls []Call) (edited []string, err error) {
 	if !e.concurrent() {
@@ -31,7 +31,7 @@ func (e *Edits) Find(ctx context.Context, tools *Toolset, calls []Call) (edited 
 	for _, k := range calls {
 		switch {
 		case k.Result.Wrote != "":
-			edited = append(edited, k.Result.Wrote)
+			edited = append(append(edited, k.Result.Wrote), k.Result.AlsoWrote...)
 		case k.Writes():
 			named = false
 		}

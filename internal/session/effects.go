@@ -9,13 +9,16 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/store"
 	"agency/internal/text"
 	"agency/internal/tool"
 	"agency/internal/tool/team"
 )
 
-// Notes is what a manager's session has noted for its plan.
+// Notes is what a session has noted: its own plan, and a manager's for that of its run.
 type Notes struct {
+	Todo    []tool.Step       `json:"todo,omitempty"`
 	Drafts  []agency.Contract `json:"drafts,omitempty"`
 	Returns int               `json:"returns,omitempty"` // how often the plan came back
 	Split   []agency.Contract `json:"split,omitempty"`   // contracts that came back to be split
@@ -92,6 +95,11 @@ func (t *Effects) guarded(ctx context.Context, k *Call) (res tool.Result, err er
 // end or park the session.
 func (t *Effects) Gather(ctx context.Context) (err error) {
 	t.drafted()
+	for _, k := range t.Calls {
+		if todo, ok := k.Result.Effect.(tool.Todo); ok && k.Ran {
+			t.Notes.Todo = todo.Items
+		}
+	}
 	changed, last := false, false
 	for _, k := range t.Calls {
 		changed, last = changed || k.Writes(), last || !k.Ran && k.Tool.Last
@@ -166,6 +174,53 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 		return t.handOff(ctx, k, e)
 	}
 	return nil
+}
+
+// Said is what a last word without a call comes to: a claim, where the files have changed
+// and are those on which the repository's own checks were green. A model that has seen that
+// has nothing left to say, and some then say only that.
+func Said(ctx context.Context, t *Effects, words string, has check.Commands) error {
+	if t.End != nil || t.Problem != "" || t.Tree == "" || t.Spec.Review != nil || t.Spec.Post != nil || t.Tools.History == nil {
+		return nil
+	}
+	if n, err := (letters{t.Mail, t.N, 0}).Unheard(ctx); n > 0 || err != nil { // who wrote meanwhile is read first
+		return err
+	}
+	var all []agency.Receipt
+	err := t.DB.Read(ctx, func(q *store.Snapshot) (err error) {
+		all, err = check.Receipts(q, t.Spec.Run)
+		return err
+	})
+	if err != nil || !green(LatestReceipts(all, t.Spec.Contract), t.Tree, has) {
+		return err
+	}
+	switch changed, err := t.Tools.changed(ctx); {
+	case agency.KindOf(err) == agency.KindInvalid: // the model is told what is wrong with the files
+		return nil
+	case err != nil || len(changed) == 0:
+		return err
+	}
+	t.End = &Outcome{Kind: Claimed, Tree: t.Tree, Claim: &agency.Claim{
+		Session: t.Spec.ID(), Contract: t.Spec.Contract, Summary: text.Head(words, 4<<10), Tree: t.Tree,
+	}}
+	return nil
+}
+
+// green tells whether each command that there is for it was run whole on a tree and passed:
+// the tests, and what else was run on that tree.
+func green(latest []agency.Receipt, tree agency.OID, has check.Commands) bool {
+	tests, some := has.Command(agency.CheckTest).Line == "", false
+	for _, r := range latest {
+		switch {
+		case r.Tree != tree || check.Stage(r.Stage) != check.StageWork:
+			continue
+		case !r.OK():
+			return false
+		}
+		some = true
+		tests = tests || r.Kind == agency.CheckTest && r.Command == has.Command(agency.CheckTest).Line
+	}
+	return tests && some
 }
 
 func (t *Effects) notClaimable() string {

@@ -73,6 +73,19 @@ func (h history) Log(ctx context.Context, p string, n int) (string, error) {
 	return b.String(), nil
 }
 
+func (h history) listed(ctx context.Context) ([]string, error) {
+	base, err := h.o.Workspace.Start()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := h.o.Workspace.Run().Dir().Objects().Tree(ctx, base)
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = e.Path
+	}
+	return out, err
+}
+
 // recentCommits is how far back is looked for what changes together.
 const recentCommits = 30
 

@@ -50,7 +50,11 @@ func (m *Member) LogCall(tx *store.Tx, turn int, k Call) error {
 	if k.Result.Failed {
 		failed = text.Head(k.Result.Text, 500)
 	}
-	return m.Log(tx, agency.SeverityInfo, name+Gist(k.Use.Args), agency.ToolCalled{
+	line := name + Gist(k.Use.Args)
+	if plan, ok := k.Result.Effect.(tool.Todo); ok {
+		line = name + " " + text.Head(plan.Line(), 200)
+	}
+	return m.Log(tx, agency.SeverityInfo, line, agency.ToolCalled{
 		Session: id, Turn: turn, Tool: name, Error: failed, CallDigests: digests, Path: k.Result.Wrote,
 		Ended: ended, Waits: overseer.Waits(name, k.Use.Args), Use: overseer.UseOf(name, k.Use.Args), Danger: danger,
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ import (
 
 // Offered are the tools of a role in a phase of it, by what the checkout has.
 func Offered(role roster.Role, phase roster.Phase, have roster.Present) []tool.Tool {
-	return slices.DeleteFunc(toolset.For(role.ID), func(t tool.Tool) bool { return !role.OffersIn(phase, t.Name) || have.Lacks(t.Name) })
+	return slices.DeleteFunc(toolset.For(role.ID), func(t tool.Tool) bool { return !role.OffersWith(phase, have, t.Name) })
 }
 
 // OfferedTo are the tools of an agent of a file.
@@ -47,8 +48,12 @@ type Toolset struct {
 	Tree     Tree
 	// Recent are the files of recent commits before the contract, newest first.
 	Recent func(context.Context) ([][]string, error)
+	// Listed are the files that the contract began with, the same for all of its attempts.
+	Listed func(context.Context) ([]string, error)
 	// Count is how many files the last snapshot has; less than none: unknown.
 	Count func() int
+	// Lacking is what there is no command for.
+	Lacking roster.Lacking
 	// Outside are the tools of servers that the session is offered beside its own, the same
 	// for all of it; Ends lets them go, where it is set.
 	Outside []tool.Tool
@@ -61,11 +66,13 @@ type Toolset struct {
 
 // NoCheckout is the toolset of a session without any tool that works on a checkout: there
 // is none.
-func NoCheckout() *Toolset { return &Toolset{Tree: noTree{}} }
+func NoCheckout() *Toolset {
+	return &Toolset{Tree: noTree{}, Listed: func(context.Context) ([]string, error) { return nil, nil }}
+}
 
 // Present is what a session has for which there are tools.
 func (t *Toolset) Present(s Spec) roster.Present {
-	have := roster.Present{Others: s.BesideOthers()}
+	have := roster.Present{Others: s.BesideOthers(), Lacking: t.Lacking}
 	if t.Files != nil {
 		have.Backlog, have.Skills = t.Files.HasBacklog(), len(t.Files.Skills()) > 0
 	}
@@ -105,6 +112,8 @@ type Process struct {
 	Stdout  io.Writer     // gets standard output as it comes (sandbox.Spec)
 	Hosts   []string      // that it may reach beside those that the user has granted
 	Timeout time.Duration // 0: that of a command
+
+	both io.Writer // sandbox.Spec.Both
 }
 
 // changed are the paths of the files that differ from the contract's base.
@@ -166,14 +175,28 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 			return nil, errors.Join(fmt.Errorf("skills: %w", err), files.Close())
 		}
 	}
+	sh := shell{o, files}
 	return &Toolset{
-		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
-		Recent: history{o}.recent, Count: o.Workspace.Files, Process: shell{o}.process,
+		Files: files, Commands: sh, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
+		Recent: history{o}.recent, Listed: history{o}.listed, Count: o.Workspace.Files, Process: sh.process,
+		Lacking: lacking(o.Commands, files.FS()),
 	}, nil
 }
 
+// lacking is what a run has no command for.
+func lacking(c check.Commands, repo fs.FS) roster.Lacking {
+	none := func(kind agency.CheckKind) bool { return c.Command(kind).Line == "" }
+	return roster.Lacking{
+		Tests: none(agency.CheckTest), Lint: none(agency.CheckLint), Types: none(agency.CheckTypecheck) && none(agency.CheckBuild),
+		Coverage: !check.Covers(c.Command(agency.CheckTest).Line, repo),
+	}
+}
+
 // shell runs what the agent types, and programs that work for it.
-type shell struct{ o ToolsetOptions }
+type shell struct {
+	o     ToolsetOptions
+	files *tool.Files
+}
 
 // run runs a program in the sandbox; home, where set, is the host's folder that it
 // has as its home. A line takes what it needs of what is scarce.
@@ -187,7 +210,7 @@ func (s shell) run(ctx context.Context, place sandbox.Place, home, line string, 
 	}
 	spec := sandbox.Spec{
 		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: slices.Concat(s.o.Hosts, p.Hosts),
-		Argv: p.Argv, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Limits: s.o.Limits,
+		Argv: p.Argv, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Both: p.both, Limits: s.o.Limits,
 	}
 	if p.Timeout > 0 {
 		spec.Limits.Wall = p.Timeout
@@ -220,11 +243,14 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 	if err != nil {
 		return tool.Output{}, err
 	}
-	res, err := s.run(ctx, place, "", line, Process{Argv: []string{"/bin/sh", "-c", line}, Timeout: timeout})
+	shell, other := bash()
+	spill := tool.NewSpill(s.files)
+	res, err := s.run(ctx, place, "", line, Process{Argv: []string{shell, "-c", line}, Timeout: timeout, both: spill})
+	long := spill.End(res.Output)
 	if err != nil {
 		return tool.Output{}, err
 	}
-	out := tool.Output{ExitCode: res.ExitCode, Text: res.Output, Dropped: res.Dropped}
+	out := tool.Output{ExitCode: res.ExitCode, Text: res.Output, Dropped: res.Dropped, Shell: other, Long: long}
 	if res.ExitCode != 0 {
 		note, err := s.o.Checker.Withheld(ctx, place, s.o.Spec.Contract)
 		if err != nil {
@@ -238,6 +264,17 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 		out.Cause = string(res.Cause)
 	}
 	return out, nil
+}
+
+// bash is the shell that runs what an agent types: models write bash, whatever they are
+// told. Where the machine has none it is sh, and other says so.
+func bash() (shell, other string) {
+	for _, p := range []string{"/bin/bash", "/usr/bin/bash"} { // commands see both where they are
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return p, ""
+		}
+	}
+	return "/bin/sh", "sh"
 }
 
 // checks runs the repository's own commands on the workspace as it is.

@@ -1,6 +1,10 @@
 package tool
 
-import "agency/internal/agency"
+import (
+	"fmt"
+
+	"agency/internal/agency"
+)
 
 // Effect is what a call asks of its session. The set is closed: the types
 // below.
@@ -32,6 +36,46 @@ func (Complete) effect() {}
 func (Blocked) effect()  {}
 func (Report) effect()   {}
 func (Question) effect() {}
+
+// Todo is the agent's own plan, in the place of the one before.
+type Todo struct{ Items []Step }
+
+// Step is one of a plan.
+type Step struct {
+	Text string `json:"text"`
+	Done bool   `json:"done,omitempty"`
+}
+
+func (Todo) effect() {}
+
+// Line says how far the plan is, and what comes next.
+func (t Todo) Line() string {
+	if len(t.Items) == 0 {
+		return "no plan"
+	}
+	done, next := 0, ""
+	for _, s := range t.Items {
+		if s.Done {
+			done++
+		} else if next == "" {
+			next = "; next: " + s.Text
+		}
+	}
+	return fmt.Sprintf("%d of %d done%s", done, len(t.Items), next)
+}
+
+// Steps are the plan's, a line each.
+func Steps(items []Step) []string {
+	out := make([]string, len(items))
+	for i, s := range items {
+		mark := "[ ] "
+		if s.Done {
+			mark = "[x] "
+		}
+		out[i] = mark + s.Text
+	}
+	return out
+}
 
 // Draft notes a contract that create_subcontract wrote; submit_plan without a
 // plan submits what was noted.

@@ -97,6 +97,10 @@ type Output struct {
 	Cause    string // why it ended where not by itself: timeout, memory, ...; else empty
 	Text     []byte // standard output and error as they came, head and tail
 	Dropped  int64  // bytes left out of Text
+	// Shell is what ran the line where that is not bash; empty: it was.
+	Shell string
+	// Long tells of an output that is too long to be shown; nil: it is not.
+	Long *LongOutput
 }
 
 // Checks runs the repository's own commands.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/codebase"
 )
 
 // Files are the files of a workspace. Everything goes through an os.Root, so
@@ -21,6 +22,8 @@ type Files struct {
 	guard func(ctx context.Context, rel string) error
 	// skills is the folder of the user's skills; nil: none.
 	skills *os.Root
+	// Symbols answers for the symbols of the files. It is set before the first call.
+	Symbols *codebase.Engine
 }
 
 // SetGuard sets what is asked before a file is written or deleted, with its

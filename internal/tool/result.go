@@ -64,7 +64,7 @@ func Cap(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	head, tail := CutHead(s, most/2), cutTail(s, most/2)
+	head, tail := CutHead(s, most/2), CutTail(s, most/2)
 	left := len(s) - len(head) - len(tail)
 	return fmt.Sprintf("%s\n%s\n%s", strings.TrimSuffix(head, "\n"), text.LeftOut(Size(int64(left))), tail)
 }
@@ -72,6 +72,9 @@ func Cap(s string, most int) string {
 // CutHead is at most n bytes of the beginning, whole lines where the last one
 // is not long, never half a rune.
 func CutHead(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
@@ -82,7 +85,11 @@ func CutHead(s string, n int) string {
 	return s
 }
 
-func cutTail(s string, n int) string {
+// CutTail is CutHead of the end.
+func CutTail(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
 	from := len(s) - n
 	for from < len(s) && !utf8.RuneStart(s[from]) {
 		from++

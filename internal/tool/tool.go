@@ -1,5 +1,5 @@
 // Package tool is what an agent can do. The tools stand in the packages below it,
-// one file of Go and one of Markdown each: file, oversee, shell and team; toolset
+// one file of Go and one of Markdown each: file, oversee, shell, symbol and team; toolset
 // lists them.
 // A tool has typed arguments, from which its JSON
 // schema is made and against which a call is decoded strictly; it reaches the
@@ -77,6 +77,8 @@ type Result struct {
 	Red bool
 	// Wrote is the file that the call created, changed or deleted.
 	Wrote string
+	// AlsoWrote are more of them.
+	AlsoWrote []string
 	// Effect is what the session has to do about it; nil for most calls.
 	Effect Effect
 }

@@ -127,7 +127,7 @@ func (m *Manager) OpenRun(ctx context.Context, info RunInfo) (*Run, error) {
 	if info.Settings, err = m.opts.Git.ReadSettings(ctx, info.Repo); err != nil {
 		return nil, err
 	}
-	info.Settings.Excludes += stagedContext
+	info.Settings.Excludes += ownFolders
 	run, err := m.open(ctx, info)
 	if err != nil {
 		return nil, err

@@ -178,9 +178,10 @@ func (r *rules) Aside(ctx context.Context, folders []string) (part []string, err
 		git.WriteFile(filepath.Join(r.dir.GitDir, "info", "exclude"), []byte(r.info.Settings.Excludes+aside)))
 }
 
-// stagedContext is where a contract's context is staged in a checkout: never
-// part of a snapshot, whatever a repository's own rules say.
-const stagedContext = "/.agency/task-context/\n"
+// ownFolders are what the harness itself lays down in a checkout: a contract's staged
+// context, and what commands wrote that is too long to be shown. They are never part of
+// a snapshot, whatever a repository's own rules say.
+const ownFolders = "/.agency/task-context/\n/.agency/output/\n"
 
 // translated writes the user's own ignore rules and those of every .gitignore
 // of the base as one list anchored at the root: what comes later wins, as the
@@ -201,7 +202,7 @@ func (r *rules) translated(ctx context.Context, f *baseFacts) (string, error) {
 		}
 		b.WriteString(translateIgnore(path.Dir(p), string(text)))
 	}
-	b.WriteString(stagedContext)
+	b.WriteString(ownFolders)
 	return b.String(), nil
 }
 

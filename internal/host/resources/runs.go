@@ -22,6 +22,7 @@ import (
 	"agency/internal/bounded"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/codebase"
 	"agency/internal/deps"
 	"agency/internal/git"
 	"agency/internal/host"
@@ -40,9 +41,10 @@ type Options struct {
 	Git      *git.Program
 	Repo     git.Location // as whoever started the host stood in it
 	StateDir string
-	Slots    string   // folder of the user's slots of what is scarce on the machine (package slots)
-	Agents   string   // folder of the user's own agent files; "": none
-	Hidden   []string // more folders of the program's own, which commands may not see
+	Slots    string           // folder of the user's slots of what is scarce on the machine (package slots)
+	Agents   string           // folder of the user's own agent files; "": none
+	Hidden   []string         // more folders of the program's own, which commands may not see
+	Code     *codebase.Engine // answers for the symbols of checkouts
 	Log      *slog.Logger
 }
 

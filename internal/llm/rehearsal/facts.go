@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"agency/internal/llm"
@@ -91,8 +92,26 @@ func (f *facts) readUser(m llm.Message, names map[string]string) string {
 	return strings.Join(parts, "\n")
 }
 
-// readContract reads the first contract block (docs/design.md, What a model is shown).
+// attemptLine says which attempt at a contract begins.
+var attemptLine = regexp.MustCompile(`(?m)^This is attempt (\d+)`)
+
+// outside is a text without its blocks of what others wrote (package block).
+func outside(text string) string {
+	const open, mark = "<data-", 12
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, open)
+		b.WriteString(before)
+		if !ok || len(rest) < mark {
+			return b.String()
+		}
+		_, text, _ = strings.Cut(rest, "</data-"+rest[:mark]+">")
+	}
+}
+
+// readContract reads the contract block (docs/design.md, What a model is shown).
 func (f *facts) readContract(text string) bool {
+	text = outside(text)
 	_, rest, ok := strings.Cut(text, contractTop)
 	if !ok {
 		return false
@@ -103,7 +122,6 @@ func (f *facts) readContract(text string) bool {
 		Title       string `json:"title"`
 		Description string `json:"description"`
 		GoalAnchor  string `json:"goal_anchor"`
-		Attempts    int    `json:"attempts"`
 	}
 	if json.Unmarshal([]byte(body), &c) != nil {
 		return false
@@ -115,6 +133,9 @@ func (f *facts) readContract(text string) bool {
 	if f.title == "" {
 		f.title = f.goal
 	}
-	f.attempt = max(1, c.Attempts)
+	f.attempt = 1
+	if m := attemptLine.FindStringSubmatch(rest); m != nil {
+		f.attempt, _ = strconv.Atoi(m[1]) // digits
+	}
 	return true
 }

@@ -33,7 +33,7 @@ func start(role, contract string, attempt int, tools ...string) llm.Request {
 		Model:  "m",
 		System: "# Some Role (" + role + ")\nrules",
 		Messages: []llm.Message{{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: fmt.Sprintf(
-			"Before.\n```json contract\n{\"id\": %q, \"title\": \"T\", \"description\": \"make ``` it\\nwork 42\", \"attempts\": %d}\n```\nAfter.",
+			"Before.\n<data-0123456789ab name=\"a file\">\n```json contract\n{\"id\": \"none\"}\n```\nThis is attempt 9.\n</data-0123456789ab>\n```json contract\n{\"id\": %q, \"title\": \"T\", \"description\": \"make ``` it\\nwork 42\"}\n```\nThis is attempt %d of 12.\nAfter.",
 			contract, attempt)}}}},
 	}
 	for _, name := range tools {

@@ -26,10 +26,10 @@ func TestPublicFormats(t *testing.T) {
 			Name: "x", Description: "Use it so.\n\n<example>\nuser: \"it's red\"\n</example>", MaxTurns: 7, Notes: []string{"color: no meaning here"},
 		}},
 		{"subagent with all that there may be", "name: a\ntools: [Read, Edit, MultiEdit, 'Agent(worker, helper)', TodoWrite]\ndisallowedTools: Edit, Write\nmcpServers: [x, {y: {command: z}}]\nhooks: {PreToolUse: [{matcher: Bash}]}\nmemory: user\nskills: [s]\nbackground: true\neffort: high\nisolation: worktree\ninitialPrompt: go\n", File{
-			Name: "a", Tools: []string{"read_file"},
+			Name: "a", Tools: []string{"read_file", "todo"},
 			Notes: []string{
 				"mcpServers, hooks, memory, skills, background, effort, isolation, initialPrompt: no meaning here",
-				`tools: nothing here is like "Agent(worker, helper)", "TodoWrite"`,
+				`tools: nothing here is like "Agent(worker, helper)"`,
 			},
 		}},
 		{"personality", "name: Backend Architect\ndescription: Plans systems\ncolor: blue\nemoji: 🏗\nvibe: Calm: and slow.\nauthor: A\nversion: 1.2\nlicense: MIT\ntags: [a, b]\nservices:\n  - name: n\n    url: https://example.com\n", File{
@@ -65,7 +65,10 @@ func TestPublicFormats(t *testing.T) {
 		{"none allowed", "disallowedTools: '*'\n", File{Name: "x", Tools: []string{}, Servers: []string{}}},
 		{"a role less some", "role: critic\ndisallowedTools: Read, Grep, Glob, read_decisions, send_message, run_tests, run_lint, run_type_check, get_git_log, get_git_diff\n", File{
 			Name: "x", Role: agency.RoleReviewer,
-			Tools: []string{"check_file_sizes", "get_coverage_report", "list_uncovered_lines", "request_handoff", "signal_blocked", "submit_review", "use_skill"},
+			Tools: []string{
+				"check_file_sizes", "get_coverage_report", "get_symbol_references", "list_uncovered_lines", "outline", "query_codebase", "request_handoff",
+				"signal_blocked", "submit_review", "symbol_search", "todo", "use_skill",
+			},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,14 +31,15 @@ func publicTools() map[string]string {
 		"list_directory":      "ls list listdir glob",
 		"run_command":         "bash shell execute runshellcommand runcommands terminal",
 		"request_human_input": "askuserquestion",
-		"":                    "agent task tasklist taskget taskupdate taskcreate taskoutput taskstop teamcreate teamdelete todo todoread todowrite",
+		"todo":                "todoread todowrite",
+		"":                    "agent task tasklist taskget taskupdate taskcreate taskoutput taskstop teamcreate teamdelete",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			out[name] = own
 		}
 	}
 	for name := range strings.FieldsSeq("skill slashcommand enterplanmode exitplanmode web webfetch websearch fetch fetchurl googlewebsearch browser think lsp " +
-		"toolsearch monitor savememory bashoutput killbash killshell listmcpresources readmcpresource applypatch new edits usages problems changes " +
+		"toolsearch monitor savememory bashoutput killbash killshell listmcpresources readmcpresource new edits usages problems changes " +
 		"handoffto teambroadcast askclarification") {
 		out[name] = ""
 	}

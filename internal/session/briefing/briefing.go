@@ -55,6 +55,7 @@ type Facts struct {
 	Contract agency.Contract  // Attempts is the session's
 	Receipts []agency.Receipt // of the verdict that the session is told of
 	Staged   []staging.Item
+	changed  map[string]bool // files that earlier attempts changed
 }
 
 // Begin brings the files to where the session begins, stages its context and
@@ -151,15 +152,24 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 		with.Receipts = f.Receipts
 		in.Feedback = &with
 	}
+	files, err := b.Tools.Listed(ctx)
+	if err != nil {
+		return "", err
+	}
 	for _, size := range contextSizes() {
-		if in.Overview, err = b.overview(ctx, size); err != nil {
-			return "", err
-		}
+		in.Overview = overview(files, size.depth, size.entries)
 		in.Guides = guides(b.Tools.Files, size.guide)
 		if in.Skills = ""; size.guide > 0 && b.Role.OffersIn(b.Spec.Phase(), "use_skill") {
 			in.Skills = tool.SkillList(b.Tools.Files.Skills())
 		}
-		in.Staged = shown(staging.Fit(f.Staged, room/size.share))
+		in.Staged, in.Reworked = nil, nil
+		for _, one := range shown(staging.Fit(f.Staged, room/size.share)) {
+			if f.changed[one.Path] {
+				in.Reworked = append(in.Reworked, one)
+			} else {
+				in.Staged = append(in.Staged, one)
+			}
+		}
 		out, err := brief.First(in)
 		if err != nil {
 			return "", err
@@ -183,13 +193,6 @@ func contextSizes() []contextSize {
 	return []contextSize{
 		{overviewDepth, overviewEntries, maxGuide, 1}, {2, 100, maxGuide / 3, 2}, {1, 40, maxGuide / 12, 4}, {share: 1 << 40},
 	}
-}
-
-func (b Briefing) overview(ctx context.Context, size contextSize) (string, error) {
-	if size.entries == 0 {
-		return "", nil
-	}
-	return b.Tools.Files.List(ctx, ".", size.depth, size.entries)
 }
 
 // Facts reads what is known of the contract, and picks its context.
@@ -227,6 +230,14 @@ func (b Briefing) Facts(ctx context.Context) (*Facts, error) {
 	})
 	if err == nil {
 		f.Staged, err = b.pick(ctx, f.Contract)
+	}
+	if err != nil || len(f.Staged) == 0 || b.Spec.Attempt == 1 {
+		return f, err
+	}
+	changes, err := b.Tools.History.Changed(ctx)
+	f.changed = map[string]bool{}
+	for _, c := range changes {
+		f.changed[c.Path] = true
 	}
 	return f, err
 }

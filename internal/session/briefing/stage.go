@@ -8,11 +8,12 @@ import (
 	"agency/internal/agency"
 	"agency/internal/brief"
 	"agency/internal/brief/staging"
+	"agency/internal/tool"
 )
 
 // stagedDir is where a contract's context lies in its workspace. Snapshots
 // leave it out (package workspace).
-const stagedDir = ".agency/task-context"
+const stagedDir = tool.StagedDir
 
 // stageMark is the file that tells our folder from one of the repository.
 const stageMark = "# Staged by agency for the contract at hand; never part of a change.\n*\n"

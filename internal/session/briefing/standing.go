@@ -11,12 +11,14 @@ import (
 	"agency/internal/session"
 	"agency/internal/store"
 	"agency/internal/text"
+	"agency/internal/tool"
 )
 
 // Standing is where the session stands, with what a manager has noted, but for how
 // long it is at work and what was said.
 func (b Briefing) Standing(ctx context.Context, f *Facts, notes session.Notes) (s brief.Standing, err error) {
 	s.Criteria, s.Constraints = f.Contract.AcceptanceCriteria, f.Contract.Constraints
+	s.Todo = tool.Steps(notes.Todo)
 	if err := b.DB.Read(ctx, func(q *store.Snapshot) error { return b.recorded(q, &s) }); err != nil {
 		return s, err
 	}

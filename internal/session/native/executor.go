@@ -139,6 +139,11 @@ func (c executor) work(ctx context.Context, d *done) error {
 	if err := c.runLast(ctx, d); err != nil {
 		return err
 	}
+	if _, claims := c.kit.find("signal_complete"); claims && len(d.Calls) == 0 && c.turn.Stop == llm.StopEndTurn && c.turn.Said {
+		if err := session.Said(ctx, &d.Effects, c.turn.call.Words(), c.Setup.Commands); err != nil {
+			return err
+		}
+	}
 	c.conclude(d)
 	return nil
 }
@@ -220,7 +225,7 @@ func (c executor) conclude(d *done) {
 	}
 	d.st.Barren++
 	if refused < len(d.Calls) {
-		d.st.Barren, d.st.Empty, d.st.Cut, d.st.Refused = 0, 0, 0, ""
+		d.st.Barren, d.st.Empty, d.st.Cut, d.st.Refused, d.st.Reminded = 0, 0, 0, "", false
 	}
 	say = c.fitted(say)
 	switch {

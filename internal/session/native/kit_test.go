@@ -231,7 +231,7 @@ func (k *stage) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, 
 }
 
 func spec() session.Spec {
-	return session.Spec{Run: testRun, Contract: "main", Attempt: 1, Part: 1, Role: agency.RoleGeneralist, Agent: "generalist"}
+	return session.Spec{Run: testRun, Contract: "main", Attempt: 1, Part: 1, Role: agency.RoleGeneralist, Agent: "generalist", Beside: true}
 }
 
 // do runs a part in a process of its own.

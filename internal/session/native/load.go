@@ -137,8 +137,11 @@ func (c *conversation) takeAnswer() error {
 			m.Blocks[i] = r
 		}
 	}
-	if say != "" {
+	switch {
+	case say != "":
 		m.Blocks = append(m.Blocks, llm.Text{Text: tool.Cap(say, tool.MaxResult)})
+	case len(m.Blocks) == 0: // it claimed without a call, whose result this would be
+		m.Blocks = append(m.Blocks, llm.Text{Text: text})
 	}
 	packed, err := c.pack(m)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,6 +111,7 @@ func kitOf(c *conversation) (*kit, error) {
 // ownKit is the kit without tools of servers.
 func ownKit(c *conversation) (*kit, error) {
 	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), have: c.tools.Present(c.Spec)}
+	name.have.Patches = knowsPatches(c.lineup.Names[0])
 	if c.Spec.Post == nil {
 		return c.r.kit(name, func() []tool.Tool { return session.Offered(c.role, name.phase, name.have) })
 	}
@@ -119,6 +121,18 @@ func ownKit(c *conversation) (*kit, error) {
 	}
 	name.agent = string(doc)
 	return c.r.kit(name, func() []tool.Tool { return session.OfferedTo(c.Setup.Persona, name.have) })
+}
+
+// knowsPatches tells whether a model was trained on apply_patch: those of the GPT family, by
+// the name of provider/model, whoever serves it.
+func knowsPatches(model string) bool {
+	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	for _, family := range []string{"gpt-", "codex", "chatgpt", "o1", "o3", "o4"} {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
+	}
+	return false
 }
 
 // kit makes a kit once.

@@ -78,11 +78,29 @@ func TestFirstRequest(t *testing.T) {
 	k.must(s)
 	first := k.model.msgs[0][0].Words()
 	for _, want := range []string{
-		"```json contract\n", `"attempts": 2`, "## Feedback of attempt 1", "it was wrong", "Write lower case.", "main.txt  8 bytes", "sh ./check.sh",
+		"```json contract\n", "This is attempt 2", "## Feedback of attempt 1", "it was wrong", "Write lower case.", "main.txt", "sh ./check.sh",
 	} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in\n%s", want, first)
 		}
+	}
+}
+
+// A retry begins with what the attempt before began with, whatever it has done to the files.
+func TestRetrySharesItsPrefix(t *testing.T) {
+	k := newKit(t, budget.Limits{}, calls("write_file", `{"path":"new.txt","content":"more\n"}`, "edit_file", `{"path":"main.txt","old_text":"two","new_text":"three"}`), complete, complete)
+	k.must(spec())
+	s := spec()
+	s.Attempt = 2
+	s.Feedback = &session.Feedback{Attempt: 1, Reason: "it was wrong"}
+	k.must(s)
+	one, two := k.model.msgs[0][0].Words(), k.model.msgs[2][0].Words()
+	shared := 0
+	for shared < min(len(one), len(two)) && one[shared] == two[shared] {
+		shared++
+	}
+	if rest := two[shared:]; !strings.HasPrefix(rest, "2") || len(rest) > 300 || !strings.Contains(rest, "it was wrong") {
+		t.Errorf("%d of %d bytes are the same; then: %s", shared, len(two), rest)
 	}
 }
 

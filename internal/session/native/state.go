@@ -37,7 +37,7 @@ type state struct {
 
 // stall is what a session does in a row that leads nowhere.
 type stall struct {
-	Reminded bool `json:"reminded,omitempty"` // was asked for an ending once
+	Reminded bool `json:"reminded,omitempty"` // was asked for an ending since its last call that ran
 	Empty    int  `json:"empty,omitempty"`    // empty answers
 	Cut      int  `json:"cut,omitempty"`      // answers cut at the output limit
 	Short    bool `json:"short,omitempty"`    // the open turn's answer may be shorter than the limit, for want of money

@@ -7,7 +7,7 @@ import (
 )
 
 type deleteFileArgs struct {
-	Path string `json:"path" jsonschema_description:"File to delete, relative to the repository's root."`
+	Path string `json:"path"`
 }
 
 func deleteFile() tool.Tool {

@@ -11,10 +11,10 @@ import (
 )
 
 type editFileArgs struct {
-	Path       string `json:"path" jsonschema_description:"File, relative to the repository's root."`
-	OldText    string `json:"old_text" jsonschema_description:"The text to replace, exactly as it stands in the file, without line numbers."`
-	NewText    string `json:"new_text" jsonschema_description:"The text to put in its place; empty deletes."`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema_description:"Replace every occurrence; otherwise old_text must occur once."`
+	Path       string `json:"path"`
+	OldText    string `json:"old_text"`
+	NewText    string `json:"new_text" jsonschema_description:"Empty deletes."`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
 func editFile() tool.Tool {
@@ -132,7 +132,7 @@ func around(content string, line, n int) string {
 		if at > line+n+1 || at > from+40 {
 			break
 		}
-		fmt.Fprintf(&b, "%6d\t%s\n", at, clip(strings.TrimRight(l, "\r\n"), 200))
+		fmt.Fprintf(&b, "%d\t%s\n", at, clip(strings.TrimRight(l, "\r\n"), 200))
 	}
 	return b.String()
 }

@@ -22,7 +22,7 @@ func TestApplyEdit(t *testing.T) {
 		{name: "crlf one line", content: "a\r\nb\r\n", before: "b", after: "x\ny", want: "a\r\nx\r\ny\r\n"},
 		{name: "mixed endings stay", content: "a\r\nb\nc", before: "b", after: "x\ny", want: "a\r\nx\ny\nc"},
 		{name: "not there", content: "a\nb\n", before: "zzz", after: "x", err: "old_text does not occur in the file; read the place again"},
-		{name: "line numbers", content: "a\nb\n", before: "     1\ta\n     2\tb\n", after: "x", err: "old_text does not occur in the file; it seems to contain the line numbers"},
+		{name: "line numbers", content: "a\nb\n", before: "1\ta\n2\tb\n", after: "x", err: "old_text does not occur in the file; it seems to contain the line numbers"},
 		{
 			name: "blanks", content: "func a() {\n\treturn 1\n}\n", before: "func a() {\n    return 1\n}", after: "x",
 			err: "old_text does not occur in the file; lines 1 to 3 are the same but for blanks. They are exactly:\nfunc a() {\n\treturn 1\n}\n",

@@ -14,5 +14,5 @@ var texts embed.FS
 
 // Tools are those of this package.
 func Tools() []tool.Tool {
-	return []tool.Tool{checkFileSizes(), deleteFile(), editFile(), listDirectory(), readFile(), searchFiles(), useSkill(), writeFile()}
+	return []tool.Tool{applyPatch(), checkFileSizes(), deleteFile(), editFile(), listDirectory(), readFile(), searchFiles(), useSkill(), writeFile()}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 type listDirectoryArgs struct {
-	Path  string `json:"path" jsonschema_description:"Folder, relative to the repository's root; . is the root."`
+	Path  string `json:"path"`
 	Depth int    `json:"depth,omitempty" jsonschema:"minimum=1,maximum=8" jsonschema_description:"Levels to descend; 1 where absent."`
 }
 

@@ -11,13 +11,16 @@ import (
 )
 
 type readFileArgs struct {
-	Path   string `json:"path" jsonschema_description:"File, relative to the repository's root."`
+	Path   string `json:"path"`
 	Offset int    `json:"offset,omitempty" jsonschema:"minimum=1" jsonschema_description:"First line to show, from 1."`
-	Limit  int    `json:"limit,omitempty" jsonschema:"minimum=1" jsonschema_description:"Most lines to show; 2000 where absent."`
+	Limit  int    `json:"limit,omitempty" jsonschema:"minimum=1"`
 }
 
 const (
 	maxLines = 2000
+	// maxBytes is where a read breaks off: whatever its last line is, the answer is not cut
+	// again in its middle.
+	maxBytes = tool.MaxResult - 2*maxLine
 	// maxLine is how much of a line is shown; longer ones are generated.
 	maxLine = 2000
 )
@@ -38,7 +41,7 @@ func readFile() tool.Tool {
 	})
 }
 
-// showLines numbers lines as "   12\ttext" until the limit or the cap is
+// showLines numbers lines as "12\ttext" until the limit or the cap is
 // reached, and says how to go on.
 func showLines(data []byte, hide func(string) string, from, limit int) tool.Result {
 	if limit == 0 || limit > maxLines {
@@ -58,11 +61,12 @@ func showLines(data []byte, hide func(string) string, from, limit int) tool.Resu
 		if n < from {
 			continue
 		}
-		if n >= from+limit || b.Len() > tool.MaxResult-2*maxLine {
+		if n >= from+limit || b.Len() > maxBytes {
 			fmt.Fprintf(&b, "[lines %d to %d of %d shown; go on with offset %d]\n", from, n-1, total, n)
 			return tool.OK(b.String())
 		}
-		fmt.Fprintf(&b, "%6d\t%s\n", n, clip(hide(strings.TrimRight(string(line), "\r\n")), maxLine))
+		text := strings.ToValidUTF8(hide(strings.TrimRight(string(line), "\r\n")), "�") // which may be longer
+		fmt.Fprintf(&b, "%d\t%s\n", n, clip(text, maxLine))
 	}
 	if from > 1 {
 		fmt.Fprintf(&b, "[lines %d to %d of %d shown]\n", from, n, total)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"strings"
 
@@ -15,17 +14,24 @@ import (
 )
 
 type searchFilesArgs struct {
-	Pattern    string `json:"pattern" jsonschema_description:"Regular expression in RE2 syntax, matched against each line. (?i) ignores case."`
-	Path       string `json:"path,omitempty" jsonschema_description:"Folder or file to search; the whole repository where absent."`
-	Glob       string `json:"glob,omitempty" jsonschema_description:"Only files whose path or name matches, for instance *.go or internal/**/*_test.go."`
-	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Most lines to show; 100 where absent."`
+	Pattern    string `json:"pattern" jsonschema_description:"(?i) ignores case."`
+	Path       string `json:"path,omitempty" jsonschema_description:"File or folder; all where absent."`
+	Glob       string `json:"glob,omitempty" jsonschema_description:"Such as *.go or internal/**/*_test.go."`
+	MaxResults int    `json:"max_results,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"100 where absent."`
+	Context    int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=20" jsonschema_description:"Lines around each match."`
+	FilesOnly  bool   `json:"files_only,omitempty"`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema_description:"\\n is a line's end; (?s) lets . match it."`
 }
 
 const (
 	defaultResults = 100
 	mostResults    = 1000
-	// maxSearched is the largest file that is searched.
+	mostContext    = 20
+	// maxSearched is the largest file that is searched; one that is named may be as large
+	// as one that is read.
 	maxSearched = 4 << 20
+	// mostSpanned is how many lines of one match are shown.
+	mostSpanned = 20
 )
 
 func searchFiles() tool.Tool {
@@ -33,7 +39,11 @@ func searchFiles() tool.Tool {
 		if len(a.Pattern) > 1000 {
 			return tool.Refuse("the pattern is too long: the most is 1000 letters"), nil
 		}
-		re, err := regexp.Compile(a.Pattern)
+		expr := a.Pattern
+		if a.Multiline {
+			expr = "(?m)" + expr
+		}
+		re, err := regexp.Compile(expr)
 		if err != nil {
 			return tool.Refuse("the pattern is no regular expression of RE2: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")), nil
 		}
@@ -44,10 +54,13 @@ func searchFiles() tool.Tool {
 		if a.MaxResults < 0 || a.MaxResults > mostResults {
 			return tool.Refuse(fmt.Sprintf("max_results is 1 to %d", mostResults)), nil
 		}
+		if a.Context < 0 || a.Context > mostContext {
+			return tool.Refuse(fmt.Sprintf("context is 0 to %d", mostContext)), nil
+		}
 		if a.MaxResults == 0 {
 			a.MaxResults = defaultResults
 		}
-		s := search{files: env.Files, hide: env.Hide, re: re, glob: glob, most: a.MaxResults}
+		s := search{files: env.Files, hide: env.Hide, re: re, glob: glob, args: a}
 		err = s.from(ctx, a.Path)
 		return s.result(), err
 	})
@@ -58,10 +71,9 @@ type search struct {
 	hide    func(string) string
 	re      *regexp.Regexp
 	glob    func(string) bool
-	most    int
+	args    searchFilesArgs
 	b       strings.Builder
 	hits    int
-	inFiles int
 	skipped int // files too large to search
 }
 
@@ -73,11 +85,14 @@ func (s *search) from(ctx context.Context, p string) error {
 		return err
 	}
 	if !info.IsDir() {
-		err = s.file(rel, info)
+		err = s.file(rel, info, tool.MaxFile)
 	} else {
 		err = fs.WalkDir(s.files.FS(), rel, func(p string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
+			}
+			if d != nil && d.IsDir() && p != rel && (p == tool.OutputDir || p == tool.StagedDir) {
+				return fs.SkipDir // copies, and what commands said: only where they are asked for
 			}
 			return s.visit(p, d, err)
 		})
@@ -106,11 +121,14 @@ func (s *search) visit(p string, d fs.DirEntry, err error) error {
 	if err != nil {
 		return nil // it went away meanwhile
 	}
-	return s.file(p, info)
+	return s.file(p, info, maxSearched)
 }
 
-func (s *search) file(rel string, info fs.FileInfo) error {
-	if info.Size() > maxSearched {
+// span are the lines of a match, from 0, the last one included.
+type span struct{ from, to int }
+
+func (s *search) file(rel string, info fs.FileInfo, most int64) error {
+	if info.Size() > most {
 		s.skipped++
 		return nil
 	}
@@ -118,27 +136,106 @@ func (s *search) file(rel string, info fs.FileInfo) error {
 	if err != nil || tool.Binary(data) {
 		return nil // unreadable is as good as no match
 	}
+	// One more than there is room for tells that there are more.
+	room := s.args.MaxResults - s.hits + 1
+	if s.args.FilesOnly {
+		room = 1
+	}
+	var found []span
+	if s.args.Multiline {
+		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+		found = s.across(data, room)
+	} else {
+		found = s.inLines(data, room)
+	}
+	switch {
+	case len(found) == 0:
+		return nil
+	case s.args.FilesOnly:
+		if s.full() {
+			return s.enough()
+		}
+		s.hits++
+		fmt.Fprintln(&s.b, tool.Printable(rel))
+		return nil
+	}
+	return s.show(tool.Printable(rel), data, found)
+}
+
+// inLines are the lines that match.
+func (s *search) inLines(data []byte, most int) (found []span) {
 	if !strings.ContainsAny(s.re.String(), `^$\\`) && !s.re.Match(data) {
 		return nil // one match over the whole is cheaper than one a line
 	}
-	n, found := 0, false
+	n := 0
 	for line := range bytes.Lines(data) {
-		n++
-		line = bytes.TrimRight(line, "\r\n")
-		if !s.re.Match(line) {
-			continue
+		if s.re.Match(bytes.TrimRight(line, "\r\n")) {
+			if found = append(found, span{n, n}); len(found) == most {
+				return found
+			}
 		}
-		if s.hits == s.most || s.b.Len() > tool.MaxResult-1024 {
-			s.hits = s.most
-			fmt.Fprintf(&s.b, "[more lines match; narrow the pattern, the path or the glob]\n")
-			return errEnough
+		n++
+	}
+	return found
+}
+
+// across are the lines of matches that may go over several.
+func (s *search) across(data []byte, most int) (found []span) {
+	line, at := 0, 0
+	for _, m := range s.re.FindAllIndex(data, most) {
+		if m[0] >= len(data) && len(data) > 0 && data[len(data)-1] == '\n' {
+			break // behind the last line there is none
+		}
+		line += bytes.Count(data[at:m[0]], []byte("\n"))
+		at = m[0]
+		to := line + bytes.Count(data[m[0]:max(m[0], m[1]-1)], []byte("\n")) // its last letter may be a line's end
+		found = append(found, span{line, to})
+	}
+	return found
+}
+
+func (s *search) full() bool { return s.hits >= s.args.MaxResults || s.b.Len() > tool.MaxResult-2048 }
+
+func (s *search) enough() error {
+	s.b.WriteString("[more match; narrow the pattern, the path or the glob]\n")
+	return errEnough
+}
+
+// show writes the matches of a file as file:line:text, what stands around them as
+// file-line-text, and -- between what does not stand together.
+func (s *search) show(name string, data []byte, found []span) error {
+	lines := bytes.Split(data, []byte("\n"))
+	if len(lines[len(lines)-1]) == 0 {
+		lines = lines[:len(lines)-1]
+	}
+	next := 0 // the first line that is not written
+	for i, f := range found {
+		if s.full() {
+			return s.enough()
 		}
 		s.hits++
-		found = true
-		fmt.Fprintf(&s.b, "%s:%d:%s\n", tool.Printable(rel), n, clip(s.hide(string(line)), 300))
-	}
-	if found {
-		s.inFiles++
+		from := max(next, f.from-s.args.Context)
+		if s.args.Context > 0 && s.b.Len() > 0 && (i == 0 || from > next) {
+			s.b.WriteString("--\n")
+		}
+		to := f.to + s.args.Context
+		if i+1 < len(found) {
+			to = min(to, max(f.to, found[i+1].from-1)) // that one is no context
+		}
+		for n := from; n <= min(to, len(lines)-1); n++ {
+			mark := "-"
+			if f.from <= n && n <= f.to {
+				mark = ":"
+			}
+			if n-f.from == mostSpanned && n < f.to {
+				fmt.Fprintf(&s.b, "[... %d more lines of the match]\n", f.to-n+1)
+				n = f.to
+				continue
+			}
+			text := s.hide(strings.TrimRight(string(lines[n]), "\r"))
+			fmt.Fprintf(&s.b, "%s%s%d%s%s\n", name, mark, n+1, mark, clip(text, 300))
+		}
+		next = max(next, min(to, len(lines)-1)+1)
 	}
 	return nil
 }
@@ -149,70 +246,7 @@ func (s *search) result() tool.Result {
 		note = fmt.Sprintf("[%s not searched: over %s]\n", agency.Things(s.skipped, "file was", "files were"), tool.Size(maxSearched))
 	}
 	if s.hits == 0 {
-		return tool.OK("no line matches\n" + note)
+		return tool.OK("nothing matches\n" + note)
 	}
 	return tool.OK(s.b.String() + note)
-}
-
-// compileGlob makes a matcher of a path: * within a name, ** across folders,
-// ? one letter, [a-z] a class, {a,b} alternatives. A glob without a slash
-// matches the name in any folder.
-func compileGlob(glob string) (func(string) bool, error) {
-	if glob == "" {
-		return func(string) bool { return true }, nil
-	}
-	re, err := globExpression(strings.TrimPrefix(glob, "./"))
-	if err != nil || len(glob) > 500 {
-		return nil, agency.Errorf(agency.KindInvalid, "the glob %s is not understood: want *, **, ?, [a-z] and {a,b}", tool.QuoteName(glob))
-	}
-	if strings.Contains(glob, "/") {
-		return re.MatchString, nil
-	}
-	return func(p string) bool { return re.MatchString(path.Base(p)) }, nil
-}
-
-func globExpression(glob string) (*regexp.Regexp, error) {
-	var b strings.Builder
-	b.WriteString("^")
-	depth := 0
-	for i := 0; i < len(glob); i++ {
-		switch c := glob[i]; c {
-		case '*':
-			if strings.HasPrefix(glob[i:], "**/") {
-				b.WriteString("(?:.*/)?")
-				i += 2
-			} else if strings.HasPrefix(glob[i:], "**") {
-				b.WriteString(".*")
-				i++
-			} else {
-				b.WriteString("[^/]*")
-			}
-		case '?':
-			b.WriteString("[^/]")
-		case '[':
-			end := strings.IndexByte(glob[i:], ']')
-			if end < 2 {
-				return nil, errors.New("class")
-			}
-			class := strings.Replace(glob[i+1:i+end], "!", "^", 1)
-			b.WriteString("[" + strings.ReplaceAll(class, `\`, `\\`) + "]")
-			i += end
-		case '{':
-			depth++
-			b.WriteString("(?:")
-		case '}':
-			depth--
-			b.WriteString(")")
-		case ',':
-			if depth > 0 {
-				b.WriteString("|")
-			} else {
-				b.WriteString(",")
-			}
-		default:
-			b.WriteString(regexp.QuoteMeta(string(c)))
-		}
-	}
-	b.WriteString("$")
-	return regexp.Compile(b.String())
 }

@@ -10,8 +10,8 @@ import (
 )
 
 type writeFileArgs struct {
-	Path    string `json:"path" jsonschema_description:"File, relative to the repository's root. Missing folders are made."`
-	Content string `json:"content" jsonschema_description:"The whole new content."`
+	Path    string `json:"path"`
+	Content string `json:"content"`
 }
 
 func writeFile() tool.Tool {

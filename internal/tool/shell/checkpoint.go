@@ -9,7 +9,7 @@ import (
 )
 
 type createCheckpointArgs struct {
-	Label string `json:"label" jsonschema_description:"What the files are like now, in a few words."`
+	Label string `json:"label"`
 }
 
 type rollbackCheckpointArgs struct {

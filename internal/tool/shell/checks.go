@@ -10,7 +10,7 @@ import (
 )
 
 type checkArgs struct {
-	Target string `json:"target,omitempty" jsonschema_description:"What to narrow the run to; everything where absent."`
+	Target string `json:"target,omitempty"`
 }
 
 // checkTool is one of the repository's own commands as a tool. It may write:

@@ -32,7 +32,7 @@ func runTestsWithCoverage() tool.Tool {
 }
 
 type pathArg struct {
-	Path string `json:"path,omitempty" jsonschema_description:"A file or folder; everything where absent."`
+	Path string `json:"path,omitempty" jsonschema_description:"File or folder; all where absent."`
 }
 
 func getCoverageReport() tool.Tool { return measured("get_coverage_report", coverageTable) }

@@ -8,7 +8,7 @@ import (
 )
 
 type gitPathArgs struct {
-	Path string `json:"path,omitempty" jsonschema_description:"File or folder, relative to the repository's root; everything where absent."`
+	Path string `json:"path,omitempty" jsonschema_description:"File or folder; all where absent."`
 }
 
 // logEntries is how many commits get_git_log shows.

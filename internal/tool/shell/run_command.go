@@ -10,8 +10,8 @@ import (
 )
 
 type runCommandArgs struct {
-	Command        string `json:"command" jsonschema_description:"A line of POSIX shell, run by sh -c in the repository's root."`
-	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"minimum=1,maximum=1800" jsonschema_description:"The command is killed after it; the run's default, mostly 120, where absent."`
+	Command        string `json:"command"`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"minimum=1,maximum=1800" jsonschema_description:"It is killed after that; mostly 120 where absent."`
 }
 
 const maxTimeout = 1800 * time.Second
@@ -29,23 +29,70 @@ func runCommand() tool.Tool {
 			return tool.Refuse(fmt.Sprintf("timeout_seconds is 1 to %d", int(maxTimeout.Seconds()))), nil
 		}
 		out, err := env.Commands.Command(ctx, a.Command, timeout)
-		return tool.Result{Text: show(out, timeout), Outcome: exitCode(out.ExitCode), Red: out.ExitCode != 0 || out.Cause != ""}, err
+		return tool.Result{Text: show(out, timeout, env.Hide), Outcome: exitCode(out.ExitCode), Red: out.ExitCode != 0 || out.Cause != ""}, err
 	})
 }
 
 func exitCode(n int) string { return fmt.Sprintf("exit code %d", n) }
 
-func show(o tool.Output, timeout time.Duration) string {
+// show is what a model reads of a command. Secrets are taken out before anything is cut,
+// for half of one is none that is recognised.
+func show(o tool.Output, timeout time.Duration, hide func(string) string) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, exitCode(o.ExitCode))
+	if o.Shell != "" {
+		fmt.Fprintf(&b, "[run by %s: this machine has no bash]\n", o.Shell)
+	}
 	if o.Cause != "" {
 		fmt.Fprintf(&b, "ended by: %s\n", sayCause(o.Cause, timeout))
+	}
+	if o.Long != nil {
+		showLong(&b, hide(string(o.Text)), *o.Long, hide)
+		return b.String()
 	}
 	if o.Dropped > 0 {
 		fmt.Fprintf(&b, "[%s of output left out of the middle]\n", tool.Size(o.Dropped))
 	}
 	b.Write(o.Text)
 	return b.String()
+}
+
+// What is shown of an output that is too long, in bytes: about 1,200 tokens in all.
+const (
+	shownHead   = 800
+	shownErrors = 1400
+	shownLine   = 160
+	shownTail   = 1400
+)
+
+// showLong shows both ends of an output and the lines that look like errors, and says
+// where all of it is.
+func showLong(b *strings.Builder, text string, long tool.LongOutput, hide func(string) string) {
+	where := "it could not be kept: write it to a file of your own where you need all of it"
+	if long.File != "" {
+		where = "all of it is in " + long.File
+		if long.Cut {
+			where = "its beginning and its end are in " + long.File
+		}
+		where += ", for read_file (offset, limit) and search_files (path)"
+	}
+	fmt.Fprintf(b, "[%d lines, %s, are too long to show; %s]\n", long.Lines, tool.Size(long.Bytes), where)
+	fmt.Fprintf(b, "[it begins]\n%s\n", strings.TrimRight(tool.CutHead(text, shownHead), "\n"))
+	if len(long.Errors) > 0 {
+		var lines strings.Builder
+		n := 0
+		for _, l := range long.Errors {
+			line := hide(l.Text)
+			line = fmt.Sprintf("%d:%s\n", l.N, tool.CutHead(line, shownLine))
+			if lines.Len()+len(line) > shownErrors {
+				break
+			}
+			lines.WriteString(line)
+			n++
+		}
+		fmt.Fprintf(b, "[%d of %d lines that look like errors, by their number]\n%s", n, long.ErrorLines, lines.String())
+	}
+	fmt.Fprintf(b, "[it ends]\n%s", tool.CutTail(text, shownTail))
 }
 
 // sayCause adds to a cause what a model can do about it.

@@ -1,5 +1,6 @@
 // Package shell is what an agent has run: a line of shell, the repository's own
-// checks, what git tells of its change, and checkpoints of its files.
+// checks, what git tells of its change, checkpoints of its files, and the plan that it
+// keeps meanwhile.
 package shell
 
 import (
@@ -15,6 +16,6 @@ var texts embed.FS
 func Tools() []tool.Tool {
 	return []tool.Tool{
 		createCheckpoint(), getCoverageReport(), gitDiff(), gitLog(), listUncoveredLines(), rollbackCheckpoint(),
-		runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
+		runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(), todo(),
 	}
 }

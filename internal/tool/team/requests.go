@@ -72,8 +72,8 @@ func holders() []string {
 }
 
 type requestHumanInputArgs struct {
-	Question string   `json:"question" jsonschema_description:"One question with what the person needs to know to answer it."`
-	Options  []string `json:"options,omitempty" jsonschema_description:"Answers to choose from, where there are few."`
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"`
 }
 
 const maxOptions = 10

@@ -17,14 +17,14 @@ import (
 
 type signalCompleteArgs struct {
 	Evidence      evidence `json:"evidence"`
-	FilesCreated  []string `json:"files_created,omitempty" jsonschema_description:"Files that you created."`
-	FilesModified []string `json:"files_modified,omitempty" jsonschema_description:"Files that you changed."`
+	FilesCreated  []string `json:"files_created,omitempty"`
+	FilesModified []string `json:"files_modified,omitempty"`
 	Outputs       string   `json:"outputs,omitempty" jsonschema_description:"What was done and what could not be checked, for the reader of the change."`
 }
 
 type signalBlockedArgs struct {
-	Reason    string `json:"reason" jsonschema_description:"What stands in the way, and what would be needed."`
-	Attempted string `json:"attempted" jsonschema_description:"What was tried, with what came of it."`
+	Reason    string `json:"reason"`
+	Attempted string `json:"attempted"`
 }
 
 // evidence is a text, or a list with one entry for each criterion.

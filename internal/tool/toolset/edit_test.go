@@ -11,7 +11,7 @@ import (
 func TestEditFile(t *testing.T) {
 	files, _ := room(t)
 	got := call(t, files, "edit_file", `{"path":"a.txt","old_text":"two","new_text":"2"}`)
-	if want := "edited a.txt at line 2\n     1\tone\n     2\t2\n     3\tthree\n"; got != want {
+	if want := "edited a.txt at line 2\n1\tone\n2\t2\n3\tthree\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if res := run(t, files, "edit_file", `{"path":"a.txt","old_text":"two","new_text":"2"}`); !res.Failed || res.Refused {

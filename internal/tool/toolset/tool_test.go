@@ -102,6 +102,9 @@ func (nothingDecided) Note(context.Context, agency.SharedDecision) (agency.Share
 
 func env(files *tool.Files) *tool.Env {
 	w := &world{}
+	if files != nil {
+		files.Symbols = symbols()
+	}
 	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Criteria: []string{"goal"}}
 }
 
@@ -256,16 +259,16 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ args, want string }{
-		{`{"path":"a.txt"}`, "     1\tone\n     2\ttwo\n     3\tthree\n"},
-		{`{"path":"` + at + `/a.txt","offset":2,"limit":1}`, "     2\ttwo\n[lines 2 to 2 of 3 shown; go on with offset 3]\n"},
-		{`{"path":"a.txt","offset":3}`, "     3\tthree\n[lines 3 to 3 of 3 shown]\n"},
+		{`{"path":"a.txt"}`, "1\tone\n2\ttwo\n3\tthree\n"},
+		{`{"path":"` + at + `/a.txt","offset":2,"limit":1}`, "2\ttwo\n[lines 2 to 2 of 3 shown; go on with offset 3]\n"},
+		{`{"path":"a.txt","offset":3}`, "3\tthree\n[lines 3 to 3 of 3 shown]\n"},
 		{`{"path":"a.txt","offset":9}`, "error: offset 9 is behind the end: the file has 3 lines"},
-		{`{"path":"crlf.txt"}`, "     1\tone\n     2\ttwo\n"},
+		{`{"path":"crlf.txt"}`, "1\tone\n2\ttwo\n"},
 		{`{"path":"empty.txt"}`, "(the file is empty)"},
 		{`{"path":"bin.dat"}`, "error: bin.dat is a binary file of 3 bytes"},
 		{`{"path":"none"}`, "error: none does not exist"},
 		{`{"path":"sub"}`, "error: sub is a folder; list_directory shows what is in it"},
-		{`{"path":"latin.txt"}`, "     1\tcaf�\n"},
+		{`{"path":"latin.txt"}`, "1\tcaf�\n"},
 		{`{"path":"../secret"}`, `error: path "../secret" leads out of the repository`},
 	} {
 		if got := run(t, files, "read_file", tc.args).Text; got != tc.want {
@@ -298,9 +301,9 @@ func TestListAndSearch(t *testing.T) {
 		{`{"pattern":"two$","glob":"*.txt"}`, "a.txt:2:two\ncrlf.txt:2:two\n"},
 		{`{"pattern":"func","glob":"sub/**"}`, "sub/b.go:3:func B() {}\n"},
 		{`{"pattern":"func","path":"sub/b.go"}`, "sub/b.go:3:func B() {}\n"},
-		{`{"pattern":"o","max_results":1}`, "a.txt:1:one\n[more lines match; narrow the pattern, the path or the glob]\n"},
-		{`{"pattern":"core"}`, "no line matches\n"},
-		{`{"pattern":"outside"}`, "no line matches\n"},
+		{`{"pattern":"o","max_results":1}`, "a.txt:1:one\n[more match; narrow the pattern, the path or the glob]\n"},
+		{`{"pattern":"core"}`, "nothing matches\n"},
+		{`{"pattern":"outside"}`, "nothing matches\n"},
 		{`{"pattern":"("}`, "error: the pattern is no regular expression of RE2: missing closing ): `(`"},
 		{`{"pattern":"x","glob":"[a"}`, `error: the glob "[a" is not understood: want *, **, ?, [a-z] and {a,b}`},
 		{`{"pattern":"x","path":"none"}`, "error: none does not exist"},

@@ -10,6 +10,7 @@ import (
 	"agency/internal/tool/file"
 	"agency/internal/tool/oversee"
 	"agency/internal/tool/shell"
+	"agency/internal/tool/symbol"
 	"agency/internal/tool/team"
 )
 
@@ -24,7 +25,7 @@ func For(role agency.RoleID) []tool.Tool {
 
 // All are the tools of this version, sorted by name.
 func All() []tool.Tool {
-	all := slices.Concat(file.Tools(), oversee.Tools(), shell.Tools(), team.Tools())
+	all := slices.Concat(file.Tools(), oversee.Tools(), shell.Tools(), symbol.Tools(), team.Tools())
 	slices.SortFunc(all, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

@@ -23,8 +23,18 @@ func GateText(st Style, g agency.Gate) string {
 	var b strings.Builder
 	title := strings.ToUpper(string(g.Kind)) + " GATE"
 	b.WriteString(Fit(st, fmt.Sprintf("\n%s  %s\n", st.paint(bold+";"+yellow, title), st.paint(bold, Line(g.Summary)))))
-	if body := Body(st, g.Body); body != "" {
-		b.WriteString("\n" + body + "\n")
+	if asked := Asked(st, g); asked != "" {
+		b.WriteString("\n" + asked)
+	}
+	return b.String()
+}
+
+// Asked is what a gate asks below its title, which is not said twice, and the options that
+// there are.
+func Asked(st Style, g agency.Gate) string {
+	var b strings.Builder
+	if body := Body(st, g.Body); body != "" && Line(g.Body) != Line(g.Summary) {
+		b.WriteString(body + "\n")
 	}
 	for i, o := range g.Options {
 		fmt.Fprintf(&b, "  %d. %s\n", i+1, Line(o))

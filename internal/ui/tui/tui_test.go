@@ -558,3 +558,15 @@ func TestBesideAGate(t *testing.T) {
 		}
 	}
 }
+
+// A question is asked once, before its options.
+func TestQuestionIsAskedOnce(t *testing.T) {
+	g := agency.Gate{ID: "r.q", RunID: "r", Kind: agency.GateQuestion, Summary: "Which greeting?", Body: "Which greeting?\n", Options: []string{"hello", "hi"}}
+	if got, want := GateText(Style{}, g), "\nQUESTION GATE  Which greeting?\n\n  1. hello\n  2. hi\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	g.Body = "Which greeting? The old one was rude."
+	if got := GateText(Style{}, g); strings.Index(got, "rude") > strings.Index(got, "1. hello") || !strings.Contains(got, "rude") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -48,11 +48,8 @@ func (r *runView) gateHead(st tui.Style, g agency.Gate, now time.Time) string {
 		fmt.Fprintf(&b, "  %s  %s\n", st.Paint(tui.Cyan, "a"), approving(g))
 		fmt.Fprintf(&b, "  %s  %s\n\n", st.Paint(tui.Cyan, "r"), rejecting(g))
 	}
-	for i, o := range g.Options {
-		fmt.Fprintf(&b, "  %d. %s\n", i+1, tui.Line(o))
-	}
-	if body := tui.Body(st, g.Body); body != "" {
-		b.WriteString(body + "\n\n")
+	if asked := tui.Asked(st, g); asked != "" {
+		b.WriteString(asked + "\n")
 	}
 	return b.String()
 }

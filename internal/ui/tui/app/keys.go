@@ -22,7 +22,8 @@ const helpText = `Keys
 
   list of runs
     enter            open a run, or the gate at which one waits
-    n                start a run: type what should be different
+    n                start a run: type what should be different, and before it
+                     --mode tiered or --budget 5 where they are to differ
 
   run
     tab              from the contracts to the log and back
@@ -107,7 +108,7 @@ func listKey(m *Model, key string) tea.Cmd {
 		}
 		return cmd
 	case "n":
-		askLine(m, "what should be different", "say what should be different", action{kind: actStart})
+		askLine(m, "what should be different; before it --mode M or --budget USD", "say what should be different", action{kind: actStart})
 	default:
 		m.list.press(key, m.height-4)
 	}

@@ -1,0 +1,294 @@
+package codebase
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"agency/internal/agency"
+	"agency/internal/code"
+	"agency/internal/code/gotypes"
+)
+
+// one is the engine of all tests: grammars are loaded once.
+var one = sync.OnceValue(func() *Engine {
+	return New(code.New(code.Options{}), func() gotypes.Place { return gotypes.FindPlace(os.Getenv) }, nil)
+})
+
+// tree is a checkout from a text: "-- NAME --" begins a file.
+func tree(text string) (Tree, fstest.MapFS) {
+	out := fstest.MapFS{}
+	for _, part := range strings.Split("\n"+text, "\n-- ")[1:] {
+		name, body, _ := strings.Cut(part, " --\n")
+		out[name] = &fstest.MapFile{Data: []byte(body + "\n")}
+	}
+	return one().Of(out), out
+}
+
+const mixed = `
+-- go.mod --
+module m
+-- store/store.go --
+package store
+
+// Load is named in a comment.
+type Store struct{ n int }
+
+func (s *Store) Load(key string) int { return s.n }
+
+func New() *Store { return &Store{} }
+-- main.go --
+package main
+
+import "m/store"
+
+func main() { println(store.New().Load("Load")) }
+-- py/tools.py --
+LIMIT = 3
+
+
+def scale(x, factor=2):
+    return x * factor
+
+
+class Box:
+    def area(self):
+        return scale(self.w)
+
+
+@decorated
+def hooked():
+    pass
+-- py/use.py --
+from py.tools import scale
+
+
+def run(items):
+    # scale each
+    return [scale(i) for i in items]
+-- web/math.ts --
+export function twice(n: number): number {
+  return n * 2;
+}
+export const LIMIT = twice(3);
+-- web/use.ts --
+import { twice } from "./math";
+
+export class Counter {
+  twice() { return this.twice(); }
+  next() { return twice(1); }
+}
+-- web/free.ts --
+import { once } from "./one";
+export const a = once(1);
+-- web/one.ts --
+export function once(n: number) { return n; }
+-- node_modules/dep/index.js --
+function scale() {}
+`
+
+func TestOutline(t *testing.T) {
+	tr, _ := tree(mixed)
+	out, err := tr.Outline(t.Context(), "store", 2, 100)
+	if err != nil || out.Certainty != Syntax {
+		t.Fatal(out, err)
+	}
+	var got []string
+	for _, s := range out.Symbols {
+		got = append(got, fmt.Sprintf("%s:%d %s %s.%s", s.Path, s.Line, s.Kind, s.Container, s.Name))
+	}
+	want := []string{"store/store.go:4 class .Store", "store/store.go:4 field Store.n", "store/store.go:6 method Store.Load", "store/store.go:8 function .New"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if out, err := tr.Outline(t.Context(), "store", 1, 100); err != nil || len(out.Symbols) != 2 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if out, err := tr.Outline(t.Context(), "store/store.go", 3, 1); err != nil || len(out.Symbols) != 1 || !out.More {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if _, err := tr.Outline(t.Context(), "go.mod", 2, 9); agency.KindOf(err) != agency.KindInvalid {
+		t.Error(err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	tr, _ := tree(mixed)
+	for _, tc := range []struct {
+		name string
+		kind Group
+		want string
+		near bool
+	}{
+		{"Load", "", "store/store.go:6", false},
+		{"Store.Load", "method", "store/store.go:6", false},
+		{"Load", "function", "", false},
+		{"scale", "any", "py/tools.py:4", false},
+		{"area", "method", "py/tools.py:9", false},
+		{"LIMIT", "variable", "py/tools.py:1 web/math.ts:4", false},
+		{"ount", "", "web/use.ts:3", true},
+		{"nothing", "", "", false},
+	} {
+		out, err := tr.Find(t.Context(), tc.name, tc.kind, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range out.Symbols {
+			got = append(got, fmt.Sprintf("%s:%d", s.Path, s.Line))
+		}
+		if strings.Join(got, " ") != tc.want || out.Near != tc.near {
+			t.Errorf("%s %s: %v, near %v", tc.name, tc.kind, got, out.Near)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	tr, _ := tree(mixed)
+	for _, tc := range []struct{ symbol, file, want, unsure string }{
+		{"Store.Load", "store/store.go", "types store/store.go:6 main.go:5", ""},
+		{"scale", "py/tools.py", "syntax py/tools.py:4 py/tools.py:10 py/use.py:1 py/use.py:6", ""},
+		{"twice", "web/math.ts", "syntax web/math.ts:1 web/math.ts:4 web/use.ts:1 web/use.ts:5", "web/use.ts:4"},
+	} {
+		u, err := tr.References(t.Context(), tc.symbol, tc.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, unsure := []string{}, []string{}
+		for _, p := range u.Places {
+			got = append(got, fmt.Sprintf("%s:%d", p.Path, p.Line))
+		}
+		for _, p := range u.Unsure {
+			unsure = append(unsure, fmt.Sprintf("%s:%d", p.Path, p.Line))
+		}
+		slices.Sort(got)
+		want := strings.Fields(tc.want)
+		slices.Sort(want[1:])
+		if string(u.Certainty) != want[0] || !slices.Equal(got, want[1:]) || strings.Join(unsure, " ") != tc.unsure {
+			t.Errorf("%s: %s %v, unsure %v", tc.symbol, u.Certainty, got, unsure)
+		}
+	}
+	u, err := tr.References(t.Context(), "scale", "py/tools.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := u.Callers(); len(c) != 2 || c[0].In != "Box.area" || c[1].In != "run" {
+		t.Errorf("%+v", c)
+	}
+	if _, err := tr.References(t.Context(), "Lod", "store/store.go"); agency.KindOf(err) != agency.KindNotFound || !strings.Contains(err.Error(), "Store") {
+		t.Error(err)
+	}
+}
+
+func TestRenameBySyntax(t *testing.T) {
+	tr, files := tree(mixed)
+	for _, tc := range []struct{ symbol, file, to, want string }{
+		{"scale", "py/tools.py", "resize", "py/tools.py:2 py/use.py:2"},
+		{"once", "web/one.ts", "single", "web/free.ts:2 web/one.ts:1"},
+		{"New", "store/store.go", "Open", "main.go:1 store/store.go:1"},
+	} {
+		c, err := tr.Rename(t.Context(), tc.symbol, tc.file, tc.to)
+		if err != nil {
+			t.Errorf("%s: %v", tc.symbol, err)
+			continue
+		}
+		var got []string
+		for _, f := range c.Files {
+			got = append(got, fmt.Sprintf("%s:%d", f.Path, strings.Count(string(f.After), tc.to)))
+			if string(f.Before) != string(files[f.Path].Data) {
+				t.Errorf("%s: another text before", f.Path)
+			}
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s: %v, want %s", tc.symbol, got, tc.want)
+		}
+	}
+	c, err := tr.Rename(t.Context(), "scale", "py/tools.py", "resize")
+	if err != nil || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "py/use.py:5: # scale each") {
+		t.Errorf("%q, %v", c.Notes, err)
+	}
+}
+
+// Where syntax does not tell what a place means, nothing is renamed, and the place is said.
+func TestRenameRefused(t *testing.T) {
+	tr, files := tree(mixed)
+	files["cfg.toml"] = &fstest.MapFile{Data: []byte("run = \"py.use:run\"\n")}
+	files["py/text.py"] = &fstest.MapFile{Data: []byte("from py.tools import LIMIT\nx = getattr(a, 'LIMIT')\n")}
+	files["a.js"] = &fstest.MapFile{Data: []byte("function script() {}\n")}
+	files["lib/a.rs"] = &fstest.MapFile{Data: []byte("fn plain(x: i32) -> i32 { x }\nfn user() -> i32 { plain(1) }\n#[test]\nfn seen() {}\n")}
+	for _, tc := range []struct{ symbol, file, to, want string }{
+		{"twice", "web/math.ts", "double", "web/use.ts:4 (a member"},
+		{"Box.area", "py/tools.py", "size", "is a member"},
+		{"hooked", "py/tools.py", "other", "decorator"},
+		{"run", "py/use.py", "go", "cfg.toml:1"},
+		{"LIMIT", "py/tools.py", "MOST", "py/text.py:2 (in a string)"},
+		{"scale", "py/tools.py", "Box", "py/tools.py:8 (has the new name already)"},
+		{"scale", "py/tools.py", "not a name", "no name"},
+		{"scale", "py/tools.py", "lambda", "no syntax"},
+		{"script", "a.js", "other", "no module"},
+		{"seen", "lib/a.rs", "other", "attribute"},
+	} {
+		_, err := tr.Rename(t.Context(), tc.symbol, tc.file, tc.to)
+		if agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "nothing has changed") {
+			t.Errorf("%s to %s: %v, want %s", tc.symbol, tc.to, err, tc.want)
+		}
+	}
+	if c, err := tr.Rename(t.Context(), "plain", "lib/a.rs", "simple"); err != nil || c.Places != 2 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	for _, tc := range []struct {
+		symbol, file, content string
+		after                 string // in the file
+		notes                 string
+	}{
+		{"Store.Load", "store/store.go", "func (s *Store) Load(key string) int {\n\treturn s.n + 1\n}", "type Store struct{ n int }\n\nfunc (s *Store) Load(key string) int {\n\treturn s.n + 1\n}\n\nfunc New()", ""},
+		{"Store.Load", "store/store.go", "func (s *Store) Load(key, other string) int { return s.n }", "key, other", "main.go:5"},
+		{"Store", "store/store.go", "// Store keeps.\ntype Store struct{ n, m int }", "package store\n\n// Store keeps.\ntype Store struct{ n, m int }\n\nfunc (s", ""},
+		{"New", "store/store.go", "func Open() *Store { return nil }", "Open", "main.go:5"},
+		{"Box.area", "py/tools.py", "def area(self):\n    return 1", "class Box:\n    def area(self):\n        return 1\n", ""},
+		{"hooked", "py/tools.py", "def hooked():\n    return 1", "@decorated\ndef hooked():\n    return 1", ""},
+		{"twice", "web/math.ts", "function twice(n: number): number {\n  return n + n;\n}", "export function twice(n: number): number {\n  return n + n;\n}", ""},
+		{"scale", "py/tools.py", "def scale(x):\n    return x", "def scale(x):", "py/use.py:6"},
+	} {
+		tr, _ := tree(mixed)
+		c, err := tr.Replace(t.Context(), tc.symbol, tc.file, tc.content)
+		if err != nil {
+			t.Errorf("%s: %v", tc.symbol, err)
+			continue
+		}
+		if !strings.Contains(string(c.Files[0].After), tc.after) {
+			t.Errorf("%s: %s", tc.symbol, c.Files[0].After)
+		}
+		if notes := strings.Join(c.Notes, "\n"); (tc.notes == "") != (notes == "") || !strings.Contains(notes, tc.notes) {
+			t.Errorf("%s: notes %q, want %q", tc.symbol, notes, tc.notes)
+		}
+	}
+	tr, _ := tree(mixed)
+	for _, tc := range []struct{ symbol, file, content, want string }{
+		{"Store.Load", "store/store.go", "func (s *Store) Load(key string) int {\n\treturn s.n +\n}", "store/store.go:8:1, line 3 of new_content"},
+		{"scale", "py/tools.py", "def scale(x:\n    return x", "py/tools.py:4:"},
+		{"New", "store/store.go", "  \n", "empty"},
+		{"New", "store/store.go", "func New() *Store { return &Store{} }", "already"},
+	} {
+		if _, err := tr.Replace(t.Context(), tc.symbol, tc.file, tc.content); agency.KindOf(err) != agency.KindInvalid || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", tc.symbol, err, tc.want)
+		}
+	}
+}
+
+func TestExtractElsewhere(t *testing.T) {
+	tr, _ := tree(mixed)
+	if _, err := tr.Extract(t.Context(), "py/tools.py", 5, 5, "inner"); agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), "Go alone") {
+		t.Error(err)
+	}
+	if c, err := tr.Extract(t.Context(), "main.go", 5, 5, "inner"); agency.KindOf(err) != agency.KindConflict {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
