@@ -137,6 +137,9 @@ func codeRefs(a *app) *cobra.Command {
 				}
 				return a.show(asJSON, out, func() string {
 					text := placeLines(out.Places)
+					if out.More {
+						text += "the repository has more files than were looked at\n"
+					}
 					if len(out.Unsure) > 0 {
 						text += "may be of something else:\n" + placeLines(out.Unsure)
 					}
@@ -240,6 +243,9 @@ func codeSearch(a *app) *cobra.Command {
 					}
 					if out.Indexing {
 						b.WriteString("the index is being made; a later search answers better\n")
+					}
+					if out.Partial {
+						b.WriteString("the repository has more text than is searched\n")
 					}
 					return b.String() + "certainty: " + string(out.Certainty) + "\n"
 				})

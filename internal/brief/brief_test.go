@@ -209,3 +209,27 @@ func FuzzFirst(f *testing.F) {
 		}
 	})
 }
+
+// What attempts at a contract have in common stands before what differs.
+func TestAttemptsBeginAlike(t *testing.T) {
+	in := input(t)
+	in.Staged = []Staged{{Path: "same.go", Text: "package same", Kind: "source", Whole: true}}
+	one, err := First(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Contract.Attempts = 2
+	in.Reworked = []Staged{{Path: "mine.go", Text: "package mine", Kind: "source"}}
+	in.Feedback = &Feedback{Attempt: 1, Reason: "1 test fails"}
+	two, err := First(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	common, _, _ := strings.Cut(one, "This is attempt 1")
+	if !strings.HasPrefix(two, common+"This is attempt 2") || !strings.Contains(common, "package same") {
+		t.Errorf("the second attempt begins otherwise:\n%s", two)
+	}
+	if rest := two[len(common):]; !strings.Contains(rest, "\n`mine.go` (source, parts):\n") || !strings.Contains(rest, "package mine") || !strings.HasSuffix(rest, "\n\nBegin.\n") {
+		t.Errorf("then:\n%s", rest)
+	}
+}

@@ -117,7 +117,7 @@ func (f *goFile) function(d *ast.FuncDecl) Function {
 	lines := f.pos.Lines()
 	out.FromLine, out.ToLine = lineTable(lines).line(out.Start), lineTable(lines).line(out.BodyEnd)
 	if d.Recv != nil && len(d.Recv.List) > 0 {
-		out.Name = receiver(d.Recv.List[0].Type) + "." + out.Name
+		out.Name = Receiver(d.Recv.List[0].Type) + "." + out.Name
 	}
 	return out
 }
@@ -135,7 +135,7 @@ func (f *goFile) definitions() (out []Definition, broken bool) {
 		case *ast.FuncDecl:
 			name := d.Name.Name
 			if d.Recv != nil && len(d.Recv.List) > 0 {
-				name = receiver(d.Recv.List[0].Type) + "." + name
+				name = Receiver(d.Recv.List[0].Type) + "." + name
 			}
 			add(name, d)
 		case *ast.GenDecl:
@@ -154,7 +154,8 @@ func (f *goFile) definitions() (out []Definition, broken bool) {
 	return out, f.broken
 }
 
-func receiver(e ast.Expr) string {
+// Receiver is the name of the type that a method of Go is of; empty where there is none.
+func Receiver(e ast.Expr) string {
 	for {
 		switch x := e.(type) {
 		case *ast.StarExpr:

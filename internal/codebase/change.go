@@ -100,6 +100,9 @@ func (t Tree) mentions(ctx context.Context, name string, files []FileChange) (ou
 		}
 		return true
 	})
+	if errors.Is(err, errTooMany) { // of what is only told
+		out, err = append(out, err.Error()+": there may be more"), nil
+	}
 	if more > len(out) {
 		out = append(out, "and "+itoa(more-len(out))+" more")
 	}
@@ -260,7 +263,7 @@ func (t Tree) breaks(ctx context.Context, before, after symbols.File, d symbols.
 			what = name + " is defined there no more, but used: "
 		}
 		refs, unsure, err := t.bySyntax(ctx, before.Path, name)
-		if err != nil {
+		if err != nil && !errors.Is(err, errTooMany) {
 			return nil, Syntax, err
 		}
 		for _, p := range t.placesOf(ctx, slices.Concat(refs, unsure)) {

@@ -93,8 +93,11 @@ func Skipped(name string) bool {
 	return n == ".git" || n == "git~1"
 }
 
+// errTooMany is that of a checkout with more files than are looked at for one answer.
+var errTooMany = agency.Errorf(agency.KindInvalid, "the repository has more than %d files", maxFiles)
+
 // walk tells of the checkout's regular files below a path, in order, but those of others'
-// code; false ends it.
+// code; false ends it. Who must have seen all of them is told by errTooMany that it has not.
 func (t Tree) walk(ctx context.Context, below string, visit func(name string) bool) error {
 	n := 0
 	return fs.WalkDir(t.fsys, below, func(p string, d fs.DirEntry, err error) error {
@@ -110,7 +113,10 @@ func (t Tree) walk(ctx context.Context, below string, visit func(name string) bo
 		case !d.Type().IsRegular():
 			return nil
 		}
-		if n++; n > maxFiles || !visit(p) {
+		if n++; n > maxFiles {
+			return errTooMany
+		}
+		if !visit(p) {
 			return fs.SkipAll
 		}
 		return nil

@@ -1,6 +1,7 @@
 package codebase
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -213,6 +214,32 @@ func TestRenameBySyntax(t *testing.T) {
 	}
 }
 
+// A rename that cannot look at all files is none; what only answers says that there is more.
+func TestNotAllFilesAreSeen(t *testing.T) {
+	files := "-- a.py --\ndef scale(n):\n    return n\n"
+	tr, fsys := tree(files)
+	fsys["large.py"] = &fstest.MapFile{Data: append(bytes.Repeat([]byte("# filled\n"), maxFile/9), "from a import scale\n"...)}
+	if _, err := tr.Rename(t.Context(), "scale", "a.py", "resize"); err == nil || !strings.Contains(fmt.Sprintf("%+v", err), "large.py") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+	tr, fsys = tree(files)
+	for i := range maxFiles {
+		fsys[fmt.Sprintf("z%d", i)] = &fstest.MapFile{}
+	}
+	if _, err := tr.Rename(t.Context(), "scale", "a.py", "resize"); err == nil || !strings.Contains(err.Error(), "more than 50000 files") {
+		t.Errorf("too many files: %v", err)
+	}
+	if used, err := tr.References(t.Context(), "scale", "a.py"); err != nil || !used.More || len(used.Places) != 1 {
+		t.Errorf("%+v, %v", used, err)
+	}
+	if found, err := tr.Find(t.Context(), "scale", "any", 10); err != nil || !found.More || len(found.Symbols) != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if all, partial, err := tr.sources(t.Context(), 1<<20); err != nil || !partial || len(all) != 1 {
+		t.Errorf("%d files, %v, %v", len(all), partial, err)
+	}
+}
+
 // Where syntax does not tell what a place means, nothing is renamed, and the place is said.
 func TestRenameRefused(t *testing.T) {
 	tr, files := tree(mixed)
@@ -290,5 +317,16 @@ func TestExtractElsewhere(t *testing.T) {
 	}
 	if c, err := tr.Extract(t.Context(), "main.go", 5, 5, "inner"); agency.KindOf(err) != agency.KindConflict {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A search reads a bounded part of a checkout, and says that there is more.
+func TestSearchIsBounded(t *testing.T) {
+	tree, _ := tree("-- a.md --\none cat\n-- b.md --\ntwo cats\n-- c.md --\nthree cats")
+	for room, want := range map[int]int{100: 3, 20: 2, 7: 0} {
+		all, partial, err := tree.sources(t.Context(), room)
+		if err != nil || len(all) != want || partial != (want < 3) {
+			t.Errorf("%d bytes: %d files, partial %v, %v", room, len(all), partial, err)
+		}
 	}
 }

@@ -161,7 +161,7 @@ func (t Tree) Find(ctx context.Context, name string, kind Group, most int) (Loca
 		}
 		return len(out.Symbols) <= most
 	})
-	if err != nil {
+	if out.More = errors.Is(err, errTooMany); err != nil && !out.More {
 		return out, err
 	}
 	if len(out.Symbols) == 0 {
@@ -189,6 +189,8 @@ type Used struct {
 	Places    []Place   `json:"places"`
 	// Unsure are places of the name that may be of something else.
 	Unsure []Place `json:"unsure,omitempty"`
+	// More: there are more files than were looked at.
+	More bool `json:"more,omitempty"`
 }
 
 // References finds the places of what a file defines under a symbol, which is a name or the
@@ -216,6 +218,9 @@ func (t Tree) References(ctx context.Context, symbol, file string) (Used, error)
 	out.Certainty = Syntax
 	sure, unsure, err := t.bySyntax(ctx, file, d.Name)
 	out.Places, out.Unsure = t.placesOf(ctx, sure), t.placesOf(ctx, unsure)
+	if out.More = errors.Is(err, errTooMany); out.More {
+		err = nil
+	}
 	return out, err
 }
 

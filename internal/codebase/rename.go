@@ -2,6 +2,7 @@ package codebase
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -43,11 +44,17 @@ func (r *syntaxRename) run(ctx context.Context) error {
 	}
 	err := r.t.walk(ctx, ".", func(p string) bool {
 		text := r.t.read(p)
+		if text == nil && family(p) == family(r.file.Path) { // code, larger than is read
+			r.bad = append(r.bad, p+": it cannot be read, and may use the name")
+		}
 		if hasWord(text, r.d.Name, 0) >= 0 {
 			r.visit(ctx, p, text)
 		}
 		return ctx.Err() == nil
 	})
+	if errors.Is(err, errTooMany) {
+		return no("%v: not all that use it would be seen", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path"
 	"regexp"
 	"slices"
@@ -36,12 +37,15 @@ type Searched struct {
 	Passages  []Passage `json:"passages"`
 	// Indexing: the index is being made, so this is by the letters of the words alone.
 	Indexing bool `json:"indexing,omitempty"`
+	// Partial: the checkout has more text than is searched; what comes later by path was not.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // Bounds of a search.
 const (
-	maxInline   = 64       // files that are indexed before an answer; more are indexed behind it
-	maxWaiting  = 64 << 20 // bytes of files that wait to be indexed
+	maxInline   = 64        // files that are indexed before an answer; more are indexed behind it
+	maxSearched = 256 << 20 // bytes of a checkout
+	maxWaiting  = 64 << 20  // bytes of files that wait to be indexed
 	indexTime   = 10 * time.Minute
 	fetched     = 400 // passages that are looked at for one answer, of any state of their files
 	maxOfFile   = 2   // passages of one file in an answer
@@ -73,19 +77,41 @@ func (t Tree) Search(ctx context.Context, query string, most int) (Searched, err
 	if len(terms) == 0 {
 		return Searched{}, agency.Errorf(agency.KindInvalid, "the query has no word to look for")
 	}
-	var all []source
-	err := t.walk(ctx, ".", func(p string) bool {
-		if searched(p) {
-			if text := t.read(p); text != nil {
-				sum := sha256.Sum256(append([]byte(p+"\x00"), text...))
-				all = append(all, source{p, hex.EncodeToString(sum[:16]), text})
-			}
-		}
-		return true
-	})
+	all, partial, err := t.sources(ctx, maxSearched)
 	if err != nil {
 		return Searched{}, err
 	}
+	out, err := t.among(ctx, all, terms, most)
+	out.Partial = partial
+	return out, err
+}
+
+// sources are the files of a checkout that are searched, as far as they have so many bytes.
+func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool, err error) {
+	err = t.walk(ctx, ".", func(p string) bool {
+		if !searched(p) {
+			return true
+		}
+		text := t.read(p)
+		if text == nil {
+			return true
+		}
+		if left -= len(text); left < 0 {
+			partial = true
+			return false
+		}
+		sum := sha256.Sum256(append([]byte(p+"\x00"), text...))
+		all = append(all, source{p, hex.EncodeToString(sum[:16]), text})
+		return true
+	})
+	if errors.Is(err, errTooMany) {
+		return all, true, nil
+	}
+	return all, partial, err
+}
+
+// among is Search in these files.
+func (t Tree) among(ctx context.Context, all []source, terms []string, most int) (Searched, error) {
 	x := t.e.index
 	if x == nil {
 		return byText(all, terms, most), nil

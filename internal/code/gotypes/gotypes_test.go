@@ -372,6 +372,27 @@ func use() {
 	}
 }
 
+// An import leads to nothing outside of the folders in which code lies.
+func TestImportsLeadNowhereElse(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "mod")
+	for dir, text := range map[string]string{filepath.Join(cache, "example.com", "dep@v1.2.3"): "package dep\n", filepath.Join(cache, "..", "private"): "package private\n\nfunc Do() {}\n"} {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "p.go"), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := Place{Goroot: cache, ModCache: cache}
+	for _, imported := range []string{"example.com/dep/../../../private", "fmt/../../../private", "../private", "example.com/dep/./../../../private"} {
+		files := tree("-- go.mod --\nmodule m\n\nrequire example.com/dep v1.2.3\n-- a.go --\npackage m\n\nimport \"" + imported + "\"\n\nfunc use() { private.Do() }\n")
+		s, err := scan(t.Context(), Files{FS: files}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dir, _ := s.resolve(place, s.mods[0], imported); dir != "" {
+			t.Errorf("%s leads to %s", imported, dir)
+		}
+	}
+}
+
 // Sources that the type checker cannot bear are no reason to end the host.
 func FuzzLoad(f *testing.F) {
 	f.Add("package a\n\ntype T[P T[P]] struct{ T }\nfunc F() { F() }\n", "F")

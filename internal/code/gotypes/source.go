@@ -299,6 +299,9 @@ func below(dir, p string) (rest string, ok bool) {
 // resolve finds what an import of a module's package means outside of the checkout: the
 // folder with it, on this machine or in the checkout's vendor folder.
 func (s *source) resolve(p Place, from *mod, imported string) (dir string, inside bool) {
+	if module.CheckImportPath(imported) != nil { // such as a/../../b, which would lead out of where code lies
+		return "", false
+	}
 	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
 		if p.Goroot == "" {
 			return "", false

@@ -64,7 +64,7 @@ func (g *goReader) decl(d ast.Decl) {
 	case *ast.FuncDecl:
 		kind, in, body := Function, "", token.NoPos
 		if d.Recv != nil && len(d.Recv.List) > 0 {
-			kind, in = Method, receiver(d.Recv.List[0].Type)
+			kind, in = Method, code.Receiver(d.Recv.List[0].Type)
 		}
 		if d.Body != nil {
 			body = d.Body.Lbrace
@@ -109,25 +109,6 @@ func (g *goReader) members(in string, list *ast.FieldList, kind Kind) {
 	for _, m := range list.List {
 		for _, id := range m.Names {
 			g.add(id, kind, in, m, token.NoPos)
-		}
-	}
-}
-
-func receiver(e ast.Expr) string {
-	for {
-		switch x := e.(type) {
-		case *ast.StarExpr:
-			e = x.X
-		case *ast.ParenExpr:
-			e = x.X
-		case *ast.IndexExpr:
-			e = x.X
-		case *ast.IndexListExpr:
-			e = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return ""
 		}
 	}
 }

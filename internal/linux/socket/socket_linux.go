@@ -55,14 +55,15 @@ func Listen(ip [4]byte, port int) (*Socket, error) {
 	return New(fd)
 }
 
-// Port is the one that it listens on.
+// Port is the one that it listens on, also while it is waited for a connection.
 func (s *Socket) Port() (int, error) {
-	var own unix.Sockaddr
-	if err := s.wait(false, func(fd int) (err error) {
-		own, err = unix.Getsockname(fd)
-		return err
-	}); err != nil {
+	raw, err := s.SyscallConn()
+	if err != nil {
 		return 0, err
+	}
+	var own unix.Sockaddr
+	if c := raw.Control(func(fd uintptr) { own, err = unix.Getsockname(int(fd)) }); c != nil || err != nil {
+		return 0, errors.Join(c, err)
 	}
 	in, ok := own.(*unix.SockaddrInet4)
 	if !ok {

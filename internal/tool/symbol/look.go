@@ -99,6 +99,9 @@ func getSymbolReferences() tool.Tool {
 			return tool.Result{}, err
 		}
 		text := shown(out.Places, mostPlaces)
+		if out.More {
+			text += "[the repository has more files than were looked at; search_files sees all of them]\n"
+		}
 		if len(out.Unsure) > 0 {
 			text += fmt.Sprintf("may be of something else, %d:\n", len(out.Unsure)) + shown(out.Unsure, mostUnsure)
 		}
@@ -141,6 +144,9 @@ func queryCodebase() tool.Tool {
 		}
 		if out.Indexing {
 			b.WriteString("[the index is being made: these are by the letters of the words; a later call answers better]\n")
+		}
+		if out.Partial {
+			b.WriteString("[the repository has more text than is searched; search_files sees all of it]\n")
 		}
 		return tool.OK(b.String() + sure(out.Certainty)), nil
 	})
