@@ -102,6 +102,7 @@ func surroundings(e *testscript.Env) error {
 		"XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_RUNTIME_DIR": runtime, "AGENCY_HOST_IDLE": "2s",
 		"GOCACHE": goEnv("GOCACHE"), "GOMODCACHE": goEnv("GOMODCACHE"), "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod -vet=off",
 		"GIT_CONFIG_GLOBAL": filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1",
+		"GORACE":      "atexit_sleep_ms=20", // a second by default, which each command of a script would take longer
 		"EXAMPLES":    examples(),
 		"NPM_SERVERS": npmServers(),
 		"RUSTUP_HOME": managed("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": managed("PYENV_ROOT", ".pyenv"),

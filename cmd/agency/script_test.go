@@ -84,6 +84,10 @@ var installNpmServers = sync.OnceValue(func() error {
 	return os.Rename(half, npmServers())
 })
 
+// patience is how long a script waits for what must come: beside other work on a small
+// machine a run takes minutes, and a script that hangs is told of at the end.
+const patience = 3 * time.Minute
+
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"repo":     makeRepo,
@@ -151,7 +155,7 @@ func wantCode(ts *testscript.TestScript, _ bool, args []string) {
 
 // state RUN STATE waits until ps says that the run is in a state.
 func waitState(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var last string
 	for ctx.Err() == nil {
@@ -203,7 +207,7 @@ func killHost(ts *testscript.TestScript, _ bool, args []string) {
 // newest sets $RUN to the last run that ps shows, as soon as there is one.
 func newest(ts *testscript.TestScript, _ bool, _ []string) {
 	ids := regexp.MustCompile(`(?m)^    "id": "([^"]+)"`)
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if err := ts.Exec("agency", "ps", "--json"); err != nil {
 			ts.Fatalf("ps: %v", err)
 		}
@@ -297,7 +301,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: until FILE TEXT")
 	}
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	for {
 		b, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && strings.Contains(string(b), args[1]) {
