@@ -54,6 +54,9 @@ func (r *Report) looked(all ...agency.Dimension) {
 func Analyze(ctx context.Context, syntax *code.Engine, files []File) (Report, error) {
 	var r Report
 	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
 		if f.After == nil || len(f.Added) == 0 || generated.Match(f.After[:min(len(f.After), 2048)]) {
 			continue
 		}
