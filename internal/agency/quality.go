@@ -183,13 +183,16 @@ func (q *Quality) Line() string {
 	for i, s := range q.Scores {
 		parts[i] = fmt.Sprintf("%s %g", s.Dimension, s.Score)
 	}
-	line := fmt.Sprintf("%g of 100: %s", q.Overall, strings.Join(parts, ", "))
+	line := fmt.Sprintf("%g of 100", q.Overall)
+	if q.Overall < 100 {
+		line += ": " + strings.Join(parts, ", ")
+	}
 	if len(q.Unmeasured) > 0 {
 		none := make([]string, len(q.Unmeasured))
 		for i, d := range q.Unmeasured {
 			none[i] = string(d)
 		}
-		line += "; not measured, and left out: " + strings.Join(none, ", ")
+		line += "; not measured: " + strings.Join(none, ", ")
 	}
 	return line
 }

@@ -17,7 +17,10 @@ func TestScoreQuality(t *testing.T) {
 		f(Security, IssueMajor, 2), f(Performance, IssueCritical, 9),
 	}
 	q := ScoreQuality(all, []Dimension{Security, Correctness, Readability})
-	if got, want := q.Line(), "79.1 of 100: correctness 95, security 45, readability 99; not measured, and left out: maintainability, performance"; got != want {
+	if got, want := q.Line(), "79.1 of 100: correctness 95, security 45, readability 99; not measured: maintainability, performance"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := ScoreQuality(nil, []Dimension{Security}).Line(), "100 of 100; not measured: correctness, readability, maintainability, performance"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if len(q.Findings) != 4 || q.Findings[0].Line != 1 {
