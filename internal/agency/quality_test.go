@@ -20,7 +20,8 @@ func TestScoreQuality(t *testing.T) {
 	if got, want := q.Line(), "79.1 of 100: correctness 95, security 45, readability 99; not measured: maintainability, performance"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := ScoreQuality(nil, []Dimension{Security}).Line(), "100 of 100; not measured: correctness, readability, maintainability, performance"; got != want {
+	whole := ScoreQuality(nil, []Dimension{Security})
+	if got, want := whole.Line(), "100 of 100; not measured: correctness, readability, maintainability, performance"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if len(q.Findings) != 4 || q.Findings[0].Line != 1 {

@@ -66,6 +66,7 @@ type link struct {
 	gone   string    // why it is not, as far as that is worth saying
 	again  time.Time // when to try again; zero: it is tried
 	heard  bool      // something happened since it was asked
+	news   bool      // and it was more than a turn or a call, which are shown as they are heard
 	asking bool
 	asked  time.Time
 	pace   time.Duration // between two questions
@@ -103,7 +104,7 @@ func (l *link) due(now time.Time) bool {
 	case !l.live:
 		return now.Sub(l.asked) >= max(l.pace, retryAfter)
 	}
-	return now.Sub(l.asked) >= l.pace
+	return now.Sub(l.asked) >= l.pace && (l.news || now.Sub(l.asked) >= costsAfter)
 }
 
 // New is the application before anything is known.
@@ -192,8 +193,11 @@ func (m Model) question() tea.Cmd {
 // refresh asks again where it is time.
 func (m *Model) refresh() tea.Cmd {
 	var cmds []tea.Cmd
-	if m.link.heard = m.link.heard || !m.inRun(); m.link.due(m.now) {
-		m.link.asking, m.link.heard = true, false
+	if !m.inRun() {
+		m.link.heard, m.link.news = true, true
+	}
+	if m.link.due(m.now) {
+		m.link.asking, m.link.heard, m.link.news = true, false, false
 		cmds = append(cmds, m.question())
 	}
 	if m.link.open == nil && !m.link.held && !m.link.again.IsZero() && !m.now.Before(m.link.again) {
@@ -290,11 +294,11 @@ func (m *Model) events(msg eventsMsg) tea.Cmd {
 	}
 	m.now = msg.now
 	for _, ev := range msg.events {
-		m.link.heard = true
 		d, _ := agency.DecodeDetail(ev) // none of a newer version
 		if m.run.add(ev, d) {
 			m.hear(ev, d)
 		}
+		m.link.heard, m.link.news = true, !m.run.follows(ev, d) || m.link.news
 	}
 	if !msg.ended {
 		m.link.live, m.link.gone = true, "" // who tells more than the record is a host
@@ -358,7 +362,7 @@ func (m *Model) hear(ev agency.Event, d agency.Detail) {
 // done says what came of an action.
 func (m *Model) done(msg doneMsg) tea.Cmd {
 	m.now = msg.now
-	m.link.heard, m.link.held = true, false
+	m.link.heard, m.link.news, m.link.held = true, true, false
 	if msg.act.kind == actAnswer {
 		m.run.answer(msg.act.answer.Gate, msg.err)
 		m.lay()

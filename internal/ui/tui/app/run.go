@@ -102,6 +102,27 @@ func (r *runView) add(ev agency.Event, d agency.Detail) bool {
 	return true
 }
 
+// follows takes what an agent did into the document, and tells whether that is all that the
+// event changes of it but sums: a run in which much is done is not asked for again by that.
+func (r *runView) follows(ev agency.Event, d agency.Detail) bool {
+	switch d := d.(type) {
+	case *agency.ToolCalled:
+		if i, ok := r.tree.agents[ev.AgentID]; ok && ev.Time.After(r.doc.Agents[i].LastActivityAt) {
+			a := &r.doc.Agents[i]
+			a.Activity, a.LastTool, a.LastActivityAt = ev.Summary, d.Tool, ev.Time
+		}
+		return true
+	case *agency.TurnCompleted:
+		for i := range r.doc.Sessions {
+			if s := &r.doc.Sessions[i]; s.ID == d.Session {
+				s.Turns = max(s.Turns, d.Turn)
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // treeLines are what is seen of the tree. Much of what happens changes nothing of it.
 func (r *runView) treeLines(st tui.Style, now time.Time, width, rows int) []string {
 	t := &r.tree
