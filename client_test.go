@@ -20,6 +20,7 @@ var clientMayImport = map[string]string{
 	"doctor":   "what the machine and a record are held to",
 	"overseer": "how agents are, by the events that are shown",
 	"preview":  "what is known of a run before its host is asked",
+	"quality":  "findings as SARIF",
 	"report":   "a report in words: the same as at the gate",
 	"text":     "texts of others, cut",
 	"ui":       "drawing",

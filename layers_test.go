@@ -25,7 +25,7 @@ var rows = [][]string{
 	{"store", "git", "sandbox", "llm", "config", "api", "backlog", "code", "fingerprint", "testreport", "notify", "slots"},
 	{"awareness", "codebase"},
 	{"event", "lease", "ecosystem", "secretscan"},
-	{"languages", "overseer"},
+	{"languages", "overseer", "quality"},
 	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "textmerge", "acts", "stream"},
 	{"changeset", "checkout", "commandfiles", "mutation", "suite", "verdicts"},
 	{"tool", "verify", "brief", "deps", "decision", "artifact", "reservation"},

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,13 +12,16 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/preview"
+	"agency/internal/quality"
 	"agency/internal/report"
 	"agency/internal/ui/tui"
 )
 
 type inspectFlags struct {
 	tier, brief, contract, transcript, thread string
+	sarif                                     string
 	messages, decisions, plan, report, json   bool
+	quality                                   bool
 }
 
 // settledDoc is what the agents of a run settled between them.
@@ -30,7 +35,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
-		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --json",
+		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --quality\n  agency inspect k3f9d2ab --sarif findings.sarif\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.tier != "" && !slices.Contains([]string{"t1", "t2", "t3", "t4", "t5"}, f.tier) {
 				return usage("--tier %s: want t1, t2, t3, t4 or t5", f.tier)
@@ -46,11 +51,13 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.decisions, "decisions", false, "what the agents decided together: each key with its value, why and by whom; and the names that only one contract may take")
 	cmd.Flags().StringVar(&f.thread, "thread", "", "all that was said in the thread of the message `ID`")
 	cmd.Flags().BoolVar(&f.report, "report", false, "what the run came to, measured, in Markdown; with --json as JSON")
+	cmd.Flags().BoolVar(&f.quality, "quality", false, "the quality score of each contract, with every finding")
+	cmd.Flags().StringVar(&f.sarif, "sarif", "", "write the findings of the quality score as SARIF 2.1.0 to a `FILE`; - for standard output")
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
 	cmd.Flags().StringVar(&f.tier, "tier", "", "what a `TIER` of a tiered run did, published and decided: t1 to t5")
 	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take, also while its gate waits; with --json as the file that agency run takes, but of a tiered run, whose visionary plans anew")
-	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "tier", "plan"}
+	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "tier", "quality", "sarif", "plan"}
 	oneOf(cmd, views...)
 	for _, view := range views[:len(views)-1] { // a plan is shown also of one contract
 		oneOf(cmd, "contract", view)
@@ -105,6 +112,9 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 	}
 	if f.tier != "" {
 		return a.show(f.json, doc, func() string { return a.tier(doc, agency.Tier(f.tier)) })
+	}
+	if f.quality || f.sarif != "" {
+		return a.printQuality(doc, f)
 	}
 	if f.report {
 		return a.printReport(doc, f.json)
@@ -190,4 +200,72 @@ func (t *terminal) printPlan(run api.InspectDoc, asJSON bool) error {
 	return t.show(asJSON, plan, func() string {
 		return tui.Line(run.Goal) + "\n\n" + tui.Clean(preview.PlanText(plan, preview.EstimateOf(run), 0))
 	})
+}
+
+// scoredDoc is the quality score of the last claim of a contract that has one.
+type scoredDoc struct {
+	Contract agency.ContractID `json:"contract_id"`
+	Tree     agency.OID        `json:"tree"`
+	Quality  *agency.Quality   `json:"quality"`
+}
+
+// scoresOf are the scores of a run, in the order in which its contracts were verified.
+func scoresOf(doc api.InspectDoc) []scoredDoc {
+	out := []scoredDoc{}
+	for _, v := range doc.Verdicts {
+		if v.Quality == nil {
+			continue
+		}
+		at := slices.IndexFunc(out, func(s scoredDoc) bool { return s.Contract == v.ContractID })
+		if at < 0 {
+			at, out = len(out), append(out, scoredDoc{})
+		}
+		out[at] = scoredDoc{v.ContractID, v.Tree, v.Quality}
+	}
+	return out
+}
+
+// printQuality prints the quality scores of a run, or writes their findings.
+func (t *terminal) printQuality(doc api.InspectDoc, f inspectFlags) error {
+	scores := scoresOf(doc)
+	if f.sarif == "" {
+		return t.show(f.json, scores, func() string { return qualityText(doc.ID, scores) })
+	}
+	var all []agency.QualityFinding
+	for _, s := range scores {
+		all = append(all, s.Quality.Findings...)
+	}
+	var b bytes.Buffer
+	if err := quality.WriteSARIF(&b, all); err != nil {
+		return err
+	}
+	if f.sarif == "-" {
+		_, err := t.out.Write(b.Bytes())
+		return err
+	}
+	if err := os.WriteFile(f.sarif, b.Bytes(), 0o644); err != nil {
+		return agency.Errorf(agency.KindInvalid, "--sarif: %v", err)
+	}
+	return nil
+}
+
+func qualityText(run agency.RunID, scores []scoredDoc) string {
+	if len(scores) == 0 {
+		return "no claim of " + string(run) + " has a quality score: it is computed of claims that pass their checks, where quality.enabled is true\n"
+	}
+	var b bytes.Buffer
+	for _, s := range scores {
+		line := s.Quality.Line()
+		if line == "" {
+			line = "nothing that it changes is measured"
+		}
+		b.WriteString(tui.Line(string(s.Contract)+": "+line) + "\n")
+		for _, low := range s.Quality.Low {
+			b.WriteString("  low: " + tui.Line(low) + "\n")
+		}
+		for _, f := range s.Quality.Shown(agency.MaxQualityFindings) {
+			b.WriteString("  " + tui.Line(f) + "\n")
+		}
+	}
+	return b.String()
 }

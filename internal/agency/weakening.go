@@ -29,6 +29,8 @@ const (
 	// WeakUndone is a file that one contract promised and another, which landed after it,
 	// took away.
 	WeakUndone WeakeningKind = "undone"
+	// WeakQuality is a quality score that stays below what blocks.
+	WeakQuality WeakeningKind = "quality"
 )
 
 // Weakening is one way in which a claim made the checks weaker. It goes back
@@ -64,4 +66,5 @@ var weakWords = map[WeakeningKind]string{
 	WeakUnentered: "nothing tested what changed in",
 	WeakShadowed:  "takes the place of what is delivered", WeakSilenced: "finding silenced",
 	WeakActs: "acts on others' machines", WeakUndone: "promised, and taken away again",
+	WeakQuality: "quality score",
 }

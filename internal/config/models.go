@@ -148,6 +148,31 @@ func (c Config) RoutingRules() agency.Routing {
 	}}
 }
 
+// QualityRules are what the quality score of a run is judged by; nil where it has none.
+func (c Config) QualityRules() *agency.QualityRules {
+	q := c.Quality
+	if !q.Enabled {
+		return nil
+	}
+	r := &agency.QualityRules{Block: q.BlockOnLowScore, Least: map[agency.Dimension]float64{
+		agency.Overall: float64(q.MinOverallScore), agency.Correctness: float64(q.MinCorrectnessScore), agency.Security: float64(q.MinSecurityScore),
+	}}
+	for _, d := range []struct {
+		of agency.Dimension
+		on bool
+	}{
+		{agency.Security, q.Analyzers.Security},
+		{agency.Readability, q.Analyzers.Readability},
+		{agency.Maintainability, q.Analyzers.Maintainability},
+		{agency.Performance, q.Analyzers.Performance},
+	} {
+		if !d.on {
+			r.Off = append(r.Off, d.of)
+		}
+	}
+	return r
+}
+
 // rolesOf are the roles that may work in a run of a mode.
 func rolesOf(m agency.Mode) []agency.RoleID {
 	switch m {

@@ -36,7 +36,7 @@ func inEffect() []string {
 		"models",
 		"routing",
 		"commands",
-		"producer_critic",
+		"producer_critic", "quality",
 		"max_parallel_agents",
 		"shared_writes", "batch_above_seconds",
 		"visibility.max_waiting_gates",
@@ -123,6 +123,8 @@ func (c Config) whyIdle(key string) string {
 		return "while overseer.patterns.stagnation_detection is false"
 	case strings.HasPrefix(key, "routing.") && key != "routing.strategy" && c.Routing.Strategy == agency.RouteFixed:
 		return "while routing.strategy is " + string(agency.RouteFixed)
+	case strings.HasPrefix(key, "quality.") && key != "quality.enabled" && !c.Quality.Enabled:
+		return "while quality.enabled is false"
 	case key == "overseer.nudge_cooldown_seconds" && o.MaxNudgesPerAgent == 0:
 		return "while overseer.max_nudges_per_agent is 0"
 	}
@@ -144,7 +146,6 @@ func (c Config) absent() []absent {
 	add(c.Land == agency.LandPullRequest, "land", "land: pull_request")
 	add(c.Sandbox.Network != "none", "sandbox.network", "sandbox.network: "+c.Sandbox.Network)
 	add(c.Store.URL != "", "store.url", "store.url")
-	add(c.Quality.BlockOnLowScore, "quality.block_on_low_score", "quality.block_on_low_score")
 	for _, role := range sortedKeys(c.Agents) {
 		r := c.Agents[role].Runtime
 		add(!slices.Contains(Runtimes(), r), "agents."+role+".runtime", "runtime "+r)
@@ -164,7 +165,6 @@ func (c Config) NotYet() []string {
 			out = append(out, what+" ("+key+")")
 		}
 	}
-	add(c.Quality.Enabled, "quality.enabled", "the quality score")
 	add(c.Improve.Enabled, "improve.enabled", "the self-improvement loop")
 	add(len(c.Notify) > 0, "notify", "announcements")
 	return out

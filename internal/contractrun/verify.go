@@ -20,6 +20,7 @@ type claims struct {
 	weakened  []agency.Weakening      // what has been fed back once
 	leftovers []string                // and files left behind that have been
 	unproved  bool                    // a claim was not verified
+	lowBefore bool                    // a low quality score has been fed back
 	passing   map[agency.OID][]string // by the trees of claims that were: the tests that they make pass, or promise
 	deferred  []agency.Criterion      // of its last claim, to be checked when all have landed
 }
@@ -82,8 +83,8 @@ func (a *claims) acceptWeakened(c flow.Ctx, v agency.Verdict) (*session.Feedback
 	return &session.Feedback{Attempt: a.N, Reason: "a person does not accept the weakened checks: " + v.Weakened[0].String(), Note: d.Note, Verdict: &v}, nil
 }
 
-// verify judges a claim. A weakening or a file left behind goes back once; if it
-// stays, or if there is no attempt left to mend it, a person decides.
+// verify judges a claim. A weakening, a file left behind or a low quality score goes back
+// once; if it stays, or if there is no attempt left to mend it, a person decides.
 func (a *claims) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verdict, error) {
 	spec := a.verifySpec(claim)
 	verdict, err := flow.Call(c, verify.Activity, a.Key(key), spec)
@@ -94,11 +95,27 @@ func (a *claims) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verd
 	for _, l := range verdict.Leftovers {
 		a.leftovers = append(a.leftovers, l.Path)
 	}
-	if verdict.Pass || len(verdict.Weakened)+len(verdict.Leftovers) == 0 || !a.last() {
+	low := a.low(verdict)
+	if verdict.Pass || !a.last() {
 		return verdict, nil
 	}
-	spec.WeakenedBefore, spec.LeftBefore = a.weakened, a.leftovers
-	return flow.Call(c, verify.Activity, a.Key(key+"/again"), spec)
+	if len(verdict.Weakened)+len(verdict.Leftovers) > 0 {
+		spec.WeakenedBefore, spec.LeftBefore = a.weakened, a.leftovers
+		verdict, err = flow.Call(c, verify.Activity, a.Key(key+"/again"), spec)
+		low = err == nil && a.low(verdict)
+	}
+	if low {
+		spec.LowBefore = true
+		verdict, err = flow.Call(c, verify.Activity, a.Key(key+"/low"), spec)
+	}
+	return verdict, err
+}
+
+// low tells whether a claim fails by its quality score alone, which is fed back then.
+func (a *claims) low(v agency.Verdict) bool {
+	low := !v.Pass && v.Quality != nil && len(v.Quality.Low) > 0
+	a.lowBefore = a.lowBefore || low
+	return low
 }
 
 // verifySpec is how a claim of this attempt is verified.
@@ -107,6 +124,7 @@ func (a *claims) verifySpec(claim agency.Claim) verify.Spec {
 		Run: a.in.Run, Contract: a.Contract.ID, Type: a.Contract.Type, Attempt: a.N, Criteria: a.Contract.AcceptanceCriteria,
 		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.Contract.Writes,
 		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.leftovers, OthersOpen: a.conflicts.othersOpen,
+		LowBefore: a.lowBefore, Thresholds: agency.Bound(a.Contract.QualityThresholds),
 		After: a.how.After, About: a.Contract.RelevantFiles,
 		Expected: slices.Concat(a.Contract.ExpectedOutputs.FilesCreated, a.Contract.ExpectedOutputs.FilesModified),
 	}

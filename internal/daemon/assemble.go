@@ -156,7 +156,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence, sessions *resources.Sessions) {
 	db, runs := p.db, p.runs
 	landings := &resources.Landings{Runs: runs}
-	verifier := verify.New(verify.Options{DB: db, Workspaces: runs.Workspaces(), Checker: runs.Checker, Syntax: p.syntax, AtWork: budget.Work})
+	verifier := verify.New(verify.Options{DB: db, Workspaces: runs.Workspaces(), Checker: runs.Checker, Quality: runs.Quality, Syntax: p.syntax, AtWork: budget.Work})
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: runs.Workspaces(), Checker: runs.Checker, Grant: runs.Grant}))
 	work := session.Options{DB: db, Host: sessions, Mail: p.board, Bell: p.bell, Stream: p.stream, Runtimes: map[string]session.Runtime{

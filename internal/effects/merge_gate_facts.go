@@ -76,6 +76,7 @@ type judgedWork struct {
 	Left                        []agency.Leftover // new files that the contract does not name
 	Unproved                    *agency.Unproved
 	Expectations                []agency.Expectation
+	Quality                     []scoredWork
 	NoTests, NoneRan, WeakProof bool
 	// TestsRed and LintRed say that they fail by the work, and need not pass.
 	TestsRed, LintRed bool
@@ -105,6 +106,11 @@ func (v *judgedWork) fillVerdicts(q *store.Snapshot, of MergeGate, reviews []age
 		}
 		last[verdict.ContractID] = verdict
 	}
+	v.Weakened = slices.DeleteFunc(v.Weakened, func(w agency.Weakening) bool { // a score that was mended is low no more
+		return w.Kind == agency.WeakQuality && !slices.ContainsFunc(slices.Collect(maps.Values(last)), func(o agency.Verdict) bool {
+			return slices.ContainsFunc(o.Weakened, w.Same)
+		})
+	})
 	if of.Contract == "" {
 		return last, v.fillTeam(q, of.Run, last, reviews)
 	}
@@ -121,8 +127,21 @@ func (v *judgedWork) add(verdict agency.Verdict) {
 	v.WeakProof = v.WeakProof || verdict.WeakProof
 	v.TestsRed, v.LintRed = v.TestsRed || verdict.TestsRed, v.LintRed || verdict.LintRed
 	v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
+	if verdict.Quality.Line() != "" {
+		v.Quality = append(v.Quality, scoredWork{verdict.ContractID, verdict.Quality.Line(), verdict.Quality.Shown(maxShownFindings)})
+	}
 	v.Unproved, v.Expectations = v.Unproved.Add(verdict.Unproved), append(v.Expectations, verdict.Expectations...)
 }
+
+// scoredWork is the quality score of a contract's work.
+type scoredWork struct {
+	Contract agency.ContractID
+	Line     string
+	Findings []string
+}
+
+// maxShownFindings are the findings of a contract that a gate shows.
+const maxShownFindings = 20
 
 // acceptedWeakenings are those that a person has accepted at gates of their
 // own.

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -101,7 +102,11 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		return v, err
 	}
 	f.receipts = slices.Concat(base.Made(), claim.Made(), j.checkouts.Closed())
-	return judge(f), j.trees.Err()
+	v = judge(f)
+	if err := j.score(ctx, &f, &v); err != nil {
+		return v, fmt.Errorf("quality: %w", err)
+	}
+	return v, j.trees.Err()
 }
 
 // find runs what must be run, in order, and gathers the facts.

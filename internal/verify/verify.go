@@ -88,6 +88,10 @@ type Spec struct {
 	WeakenedBefore []agency.Weakening `json:"weakened_before,omitempty"`
 	// LeftBefore are the leftovers that have been fed back, likewise.
 	LeftBefore []string `json:"left_before,omitempty"`
+	// LowBefore tells that a low quality score has been fed back.
+	LowBefore bool `json:"low_before,omitempty"`
+	// Thresholds are the scores that the contract itself asks for.
+	Thresholds map[agency.Dimension]float64 `json:"thresholds,omitempty"`
 	// OthersOpen tells that other contracts of the run were open when this work began:
 	// tests that were red on its base may be theirs to mend.
 	OthersOpen bool `json:"beside,omitempty"`
@@ -114,6 +118,9 @@ type Options struct {
 	LinesFor time.Duration
 	// Syntax reads sources for what a change can be taken out of. Needed.
 	Syntax *code.Engine
+	// Quality are the rules of a run's quality score, nil where there is none; nil: no run
+	// has one.
+	Quality func(ctx context.Context, run agency.RunID) (*agency.QualityRules, error)
 	// AtWork books the time that the checks of a contract took; nil: nobody does.
 	AtWork func(tx *store.Tx, run agency.RunID, contract agency.ContractID, took time.Duration) error
 }

@@ -243,6 +243,15 @@ func (r *Runs) Checker(ctx context.Context, id agency.RunID) (*check.Checker, er
 	return b.checks, nil
 }
 
+// Quality are the rules of a run's quality score; nil where it has none.
+func (r *Runs) Quality(ctx context.Context, id agency.RunID) (*agency.QualityRules, error) {
+	b, err := r.of(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return b.kept.Config.QualityRules(), nil
+}
+
 // Grant is what the run's configuration says about setup.
 func (r *Runs) Grant(ctx context.Context, id agency.RunID) (deps.Grant, error) {
 	b, err := r.of(ctx, id)

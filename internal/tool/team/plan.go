@@ -308,8 +308,8 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.QualityThresholds)) {
 		switch v := c.QualityThresholds[name]; {
-		case name != agency.CoverageThreshold:
-			add("quality threshold %s cannot be measured here; %s can: the percent of the changed lines that tests run", name, agency.CoverageThreshold)
+		case !slices.Contains(agency.QualityThresholds(), name):
+			add("quality threshold %s cannot be measured here; these can: %s", name, strings.Join(agency.QualityThresholds(), ", "))
 		case v > 0 && v < 1:
 			percent := math.Round(v*1e4) / 100
 			add("quality threshold %s is %v, less than 1 percent: write %v for %v percent", name, v, percent, percent)
