@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,10 @@ const (
 // inspectRow looks at a run of ten thousand contracts of which half are done, as
 // agency inspect does: all that its host's read model tells of it, and that as
 // text, after its agents did something more. What the first look of a host costs, and
-// what the socket adds, over which both sides write and read the same as JSON, is shown
-// beside it.
+// what the whole of it costs by the socket, as --json asks for it, is shown beside it. The
+// second figure is all that the command does between its start and its end.
 func inspectRow() row {
-	return row{figures: []string{"inspect/10k"}, measure: measureInspect}
+	return row{figures: []string{"inspect/10k", "inspect/10k-socket"}, measure: measureInspect}
 }
 
 func measureInspect(ctx context.Context, b *bench) (out []figure, err error) {
@@ -72,15 +73,71 @@ func measureInspect(ctx context.Context, b *bench) (out []figure, err error) {
 			return float64(time.Since(begun)), nil
 		}
 	}
-	s, err := b.rounds(ctx, contender{"inspect", whole(l.view)}, contender{"by socket", whole(c)},
+	command := func(ctx context.Context) (float64, error) {
+		for range mailMany {
+			if err := l.goes(ctx, plan[next], next, true); err != nil {
+				return 0, err
+			}
+			next++
+		}
+		return l.inspects(ctx)
+	}
+	s, err := b.rounds(ctx, contender{"inspect", whole(l.view)}, contender{"by socket", whole(c)}, contender{"command", command},
 		contender{"first", func(ctx context.Context) (float64, error) { return whole(l.reader())(ctx) }})
 	if err != nil {
 		return nil, err
 	}
 	s["read"], s["text"] = read, text
+	socket := figure{"inspect/10k-socket", median(s["command"]) / float64(inspectAim), atMost(1), []string{s.raw("command", 1e6, "ms")}}
 	return []figure{{"inspect/10k", median(s["inspect"]) / float64(inspectAim), atMost(1), []string{
 		s.raw("inspect", 1e6, "ms"), s.raw("read", 1e6, "ms"), s.raw("text", 1e6, "ms"), s.raw("by socket", 1e6, "ms"), s.raw("first", 1e6, "ms"),
-	}}}, nil
+	}}, socket}, nil
+}
+
+// inspects is agency inspect on a terminal, but for the process: a client of its own asks
+// the host by its socket who it is, for its runs, this one, its gates and, as one waits,
+// its cost, and shows it.
+func (l *looked) inspects(ctx context.Context) (float64, error) {
+	begun := time.Now()
+	c := l.dial()
+	defer c.Close()
+	_, err := c.Hello(ctx)
+	if err != nil {
+		return 0, err
+	}
+	runs, err := c.Runs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	doc, err := c.Inspect(ctx, runs[0].ID, api.Tree)
+	if err != nil {
+		return 0, err
+	}
+	gates, err := c.Gates(ctx, doc.ID)
+	if err != nil {
+		return 0, err
+	}
+	open := agency.Waiting(gates)
+	if len(open) == 0 {
+		return 0, errors.New("no gate waits")
+	}
+	cost, err := c.Cost(ctx, doc.ID, api.Tree)
+	if err != nil {
+		return 0, err
+	}
+	st := tui.Style{Color: true, Width: 120}
+	page := tui.Inspect(st, doc)
+	for _, g := range open {
+		page += tui.Gate(st, g, tui.SoFar(st, doc, cost)+tui.Anomalies(st, doc, gates, g))
+	}
+	var out bytes.Buffer
+	if _, err := tui.NewScreen(&out, st).Write([]byte(tui.Fit(st, page))); err != nil {
+		return 0, err
+	}
+	if len(doc.Contracts) != inspectPlan || out.Len() < inspectPlan*50 {
+		return 0, fmt.Errorf("%d contracts, %d bytes of text", len(doc.Contracts), out.Len())
+	}
+	return float64(time.Since(begun)), nil
 }
 
 // fill records a run of n contracts: half are done, each with what its way left in

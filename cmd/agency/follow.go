@@ -279,7 +279,7 @@ func (f *follower) gateText(ctx context.Context, g agency.Gate) (string, error) 
 	if f.o.closed {
 		return tui.GateText(f.a.styleNow(), g), nil
 	}
-	doc, err := f.c.Inspect(ctx, f.run.ID)
+	doc, err := f.c.Inspect(ctx, f.run.ID, api.Tree)
 	if err != nil {
 		return "", err
 	}
@@ -287,7 +287,7 @@ func (f *follower) gateText(ctx context.Context, g agency.Gate) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	cost, err := f.c.Cost(ctx, f.run.ID)
+	cost, err := f.c.Cost(ctx, f.run.ID, api.Tree)
 	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, gates, g)), err
 }
 

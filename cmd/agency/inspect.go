@@ -65,6 +65,14 @@ func inspectCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+// extent is what of a run is shown: the tree is asked for alone where nothing else is.
+func (f inspectFlags) extent() api.Extent {
+	if f.json || f.decisions || f.plan || f.report || f.thread+f.brief+f.tier != "" {
+		return api.Whole
+	}
+	return api.Tree
+}
+
 func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspectFlags, transcript bool) error {
 	switch {
 	case transcript:
@@ -81,13 +89,13 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		if f.json {
 			return a.printJSON(ms)
 		}
-		doc, err := v.Inspect(ctx, run.ID)
+		doc, err := v.Inspect(ctx, run.ID, api.Tree)
 		if err != nil {
 			return err
 		}
 		return a.show(false, ms, func() string { return tui.Messages(a.style, ms, doc.Conflicts) })
 	}
-	doc, err := v.Inspect(ctx, run.ID)
+	doc, err := v.Inspect(ctx, run.ID, f.extent())
 	if err != nil {
 		return err
 	}
@@ -150,7 +158,7 @@ func (t *terminal) waitsAt(ctx context.Context, v api.View, doc api.InspectDoc, 
 	if doc.State.Final() || len(agency.Waiting(gates)) == 0 {
 		return "", nil
 	}
-	cost, err := v.Cost(ctx, doc.ID)
+	cost, err := v.Cost(ctx, doc.ID, api.Tree)
 	return t.openGates(doc, cost, gates), err
 }
 

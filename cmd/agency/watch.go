@@ -278,7 +278,7 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 		if err != nil {
 			return err
 		}
-		doc, err := v.Inspect(ctx, run.ID)
+		doc, err := v.Inspect(ctx, run.ID, api.Tree)
 		if err != nil {
 			return err
 		}

@@ -91,14 +91,18 @@ func (c *Client) Decisions(ctx context.Context, run agency.RunID) ([]agency.Shar
 	return get[[]agency.SharedDecision](ctx, c, "/v1/decisions", url.Values{"run": {string(run)}})
 }
 
-// Inspect gives a run with everything that it did.
-func (c *Client) Inspect(ctx context.Context, run agency.RunID) (InspectDoc, error) {
-	return get[InspectDoc](ctx, c, runPath(run, ""), nil)
+// Inspect gives a run with everything that it did, or what is asked for of it.
+func (c *Client) Inspect(ctx context.Context, run agency.RunID, of ...Extent) (InspectDoc, error) {
+	if OneOf(of) == Tree {
+		t, err := get[TreeDoc](ctx, c, runPath(run, ""), Tree.query())
+		return t.inspect(), err
+	}
+	return get[InspectDoc](ctx, c, runPath(run, ""), OneOf(of).query())
 }
 
-// Cost gives what a run spent.
-func (c *Client) Cost(ctx context.Context, run agency.RunID) (CostDoc, error) {
-	return get[CostDoc](ctx, c, runPath(run, "/cost"), nil)
+// Cost gives what a run spent, or what is asked for of it.
+func (c *Client) Cost(ctx context.Context, run agency.RunID, of ...Extent) (CostDoc, error) {
+	return get[CostDoc](ctx, c, runPath(run, "/cost"), OneOf(of).query())
 }
 
 // Diff gives what a run would land.
@@ -202,10 +206,33 @@ func call[T any](ctx context.Context, c *Client, method, path string, q url.Valu
 		return out, err
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
-	if err := json.NewDecoder(io.LimitReader(resp.Body, MaxAnswer)).Decode(&out); err != nil {
+	doc, err := whole(resp)
+	if err == nil {
+		err = json.Unmarshal(doc, &out)
+	}
+	if err != nil {
 		return out, lost(err)
 	}
 	return out, nil
+}
+
+// whole reads an answer that is one document. A host says how long one is: what is large
+// is then not copied from one buffer into the next as it comes.
+func whole(resp *http.Response) ([]byte, error) {
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n <= MaxAnswer {
+		b.Grow(int(n) + bytes.MinRead) // which ReadFrom wants free when it meets the end
+	}
+	if _, err := b.ReadFrom(io.LimitReader(resp.Body, MaxAnswer)); err != nil {
+		return nil, err
+	}
+	switch b.Len() {
+	case 0:
+		return nil, io.EOF
+	case MaxAnswer:
+		return nil, io.ErrUnexpectedEOF
+	}
+	return b.Bytes(), nil
 }
 
 // do sends a request and turns an answer that is an error into that error. Where

@@ -26,8 +26,11 @@ const HostName = "agency"
 // agency: KindNotFound for an unknown run.
 type Looker interface {
 	Runs(ctx context.Context) ([]RunDoc, error)
-	Inspect(ctx context.Context, run agency.RunID) (InspectDoc, error)
-	Cost(ctx context.Context, run agency.RunID) (CostDoc, error)
+	// Inspect gives the whole of a run, or at least what an Extent says of it, of which
+	// one is given at most.
+	Inspect(ctx context.Context, run agency.RunID, of ...Extent) (InspectDoc, error)
+	// Cost likewise.
+	Cost(ctx context.Context, run agency.RunID, of ...Extent) (CostDoc, error)
 	// Events gives the log after an id in order, without loss or repetition.
 	// With Follow it goes on until the context ends or the host leaves.
 	Events(ctx context.Context, q EventQuery) iter.Seq2[agency.Event, error]

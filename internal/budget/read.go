@@ -132,6 +132,15 @@ type Line struct {
 // Lines is everything a run spent, by agent, model and contract.
 func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "''", "0") }
 
+// Spent is everything a run spent, in one sum.
+func Spent(q store.Querier, run agency.RunID) (t Total, err error) {
+	var money int64
+	err = q.QueryRow(selectSpent, string(run)).Scan(&t.Requests, &t.Lost, &t.Usage.In, &t.Usage.Cached, &t.Usage.CacheWrite, &t.Usage.Out,
+		&t.Tokens, &money, &t.Unpriced, &t.Usage.Estimated)
+	t.Money = agency.Money(money)
+	return t, err
+}
+
 // linesBy is Lines, told apart by node and hour where these are asked for.
 func linesBy(q store.Querier, run agency.RunID, node, hour string) ([]Line, error) {
 	return store.All(q, func(row store.Scanner) (l Line, err error) {

@@ -101,6 +101,11 @@ func inChain(n int) string {
 // wholeHour is the hour in which a request was settled.
 const wholeHour = `(at - at % 3600000000)`
 
+// selectSpent sums what a run has spent.
+const selectSpent = `SELECT count(*), coalesce(sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END), 0), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_cached), 0),
+	coalesce(sum(tokens_write), 0), coalesce(sum(tokens_out), 0), coalesce(sum(tokens), 0), coalesce(sum(money), 0), coalesce(max(unpriced), 0), coalesce(max(estimated), 0)
+FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')`
+
 // selectLines sums what a run has spent, told apart by two more columns.
 func selectLines(node, hour string) string {
 	return `SELECT agent, role, tier, model, contract_id, ` + node + ` AS part, ` + hour + ` AS hour, count(*), sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END),

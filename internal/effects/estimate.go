@@ -178,11 +178,16 @@ func ReadForecast(q store.Querier, id agency.RunID, routing agency.Routing, staf
 	if err != nil {
 		return f, err
 	}
-	root, err := budget.Read(q, id, budget.Root)
+	contracts, err := registry.Contracts(q, id)
 	if err != nil {
 		return f, err
 	}
-	contracts, err := registry.Contracts(q, id)
+	return ForecastOf(q, run, contracts, routing, staff)
+}
+
+// ForecastOf is ReadForecast of a run whose contracts were read.
+func ForecastOf(q store.Querier, run agency.Run, contracts []agency.Contract, routing agency.Routing, staff Staff) (f agency.RunForecast, err error) {
+	root, err := budget.Read(q, run.ID, budget.Root)
 	if err != nil || run.State.Final() {
 		return agency.ForecastRun(spentOf(root), nil), err
 	}
@@ -210,7 +215,7 @@ func ReadForecast(q store.Querier, id agency.RunID, routing agency.Routing, staf
 		if err != nil {
 			return f, err
 		}
-		now, err := budget.Read(q, id, budget.ContractNode(c.ID))
+		now, err := budget.Read(q, run.ID, budget.ContractNode(c.ID))
 		if err != nil && agency.KindOf(err) != agency.KindNotFound {
 			return f, err
 		}

@@ -118,8 +118,8 @@ func (s *Server) routes() {
 	s.handle("GET /v1/disk", answer(s, func(r *http.Request) (map[agency.RunID]int64, error) { return v.DiskUse(r.Context()) }))
 	s.handle("GET /v1/outcomes", answer(s, func(r *http.Request) ([]agency.Outcome, error) { return v.Outcomes(r.Context()) }))
 	s.handle("GET /v1/decisions", answer(s, s.decisions))
-	s.handle("GET /v1/runs/{run}", look(s, v.Inspect))
-	s.handle("GET /v1/runs/{run}/cost", look(s, v.Cost))
+	s.handle("GET /v1/runs/{run}", s.inspect)
+	s.handle("GET /v1/runs/{run}/cost", answer(s, s.cost))
 	s.handle("GET /v1/runs/{run}/diff", look(s, v.Diff))
 	s.handle("GET /v1/runs/{run}/messages", look(s, v.Messages))
 	s.handle("GET /v1/runs/{run}/gates", look(s, v.Gates))
@@ -254,6 +254,35 @@ func look[T any](s *Server, fn func(context.Context, agency.RunID) (T, error)) h
 	})
 }
 
+// inspect answers with a run, whole or in the extent that is asked for.
+func (s *Server) inspect(w http.ResponseWriter, r *http.Request) {
+	of, err := api.ParseExtent(r.URL.Query())
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	if of == api.Tree {
+		look(s, func(ctx context.Context, run agency.RunID) (api.TreeDoc, error) {
+			doc, err := s.o.View.Inspect(ctx, run, of)
+			return api.TreeOf(doc), err
+		})(w, r)
+		return
+	}
+	look(s, func(ctx context.Context, run agency.RunID) (api.InspectDoc, error) { return s.o.View.Inspect(ctx, run) })(w, r)
+}
+
+func (s *Server) cost(r *http.Request) (api.CostDoc, error) {
+	of, err := api.ParseExtent(r.URL.Query())
+	if err != nil {
+		return api.CostDoc{}, err
+	}
+	run, err := runOf(r)
+	if err != nil {
+		return api.CostDoc{}, err
+	}
+	return s.o.View.Cost(r.Context(), run, of)
+}
+
 func change[I, O any](s *Server, fn func(context.Context, agency.RunID, I) (O, error)) http.HandlerFunc {
 	return answer(s, func(r *http.Request) (O, error) {
 		var none O
@@ -358,6 +387,7 @@ func answer[T any](s *Server, fn func(*http.Request) (T, error)) http.HandlerFun
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(b))) // so that whoever reads it has room for all
 		s.write(w, b)
 	}
 }

@@ -39,8 +39,10 @@ type house struct {
 	busy    atomic.Int64
 	idle    chan struct{} // told when no request is left
 	got     api.AnswerRequest
-	said    *stream.Hub
-	socket  string // at which open serves it
+	// contracts are those of the run.
+	contracts []api.ContractDoc
+	said      *stream.Hub
+	socket    string // at which open serves it
 }
 
 func newHouse(n int) *house {
@@ -84,11 +86,13 @@ func (h *house) Keep(_ context.Context, r api.KeepRequest) ([]agency.KeptDecisio
 func (h *house) Outcomes(context.Context) ([]agency.Outcome, error) { return nil, nil }
 
 func (h *house) Runs(context.Context) ([]api.RunDoc, error) { return []api.RunDoc{h.run}, nil }
-func (h *house) Inspect(_ context.Context, run agency.RunID) (api.InspectDoc, error) {
-	return api.InspectDoc{RunDoc: h.run}, h.known(run)
+func (h *house) Inspect(_ context.Context, run agency.RunID, _ ...api.Extent) (api.InspectDoc, error) {
+	return api.InspectDoc{RunDoc: h.run, Contracts: h.contracts}, h.known(run)
 }
 
-func (h *house) Cost(context.Context, agency.RunID) (api.CostDoc, error) { return api.CostDoc{}, nil }
+func (h *house) Cost(_ context.Context, run agency.RunID, of ...api.Extent) (api.CostDoc, error) {
+	return api.CostDoc{ByRole: map[string]api.Spend{string(api.OneOf(of)): {}}}, h.known(run)
+}
 
 func (h *house) Diff(context.Context, agency.RunID) (api.DiffDoc, error) { return api.DiffDoc{}, nil }
 
@@ -283,6 +287,36 @@ func TestClientAndServerAgree(t *testing.T) {
 	kept, err := c.Keep(ctx, api.KeepRequest{Run: "run-1", Keys: []string{"a", "b"}, Drop: true, By: "me"})
 	if err != nil || len(kept) != 1 || kept[0].Key != "a,b" || kept[0].Run != "run-1" || kept[0].KeptBy != "me" || !kept[0].Same {
 		t.Errorf("Keep: %+v %v", kept, err)
+	}
+}
+
+// A run is asked for whole or as a tree, and in no other extent.
+func TestExtentOfARun(t *testing.T) {
+	h := newHouse(0)
+	h.contracts = []api.ContractDoc{{Contract: agency.Contract{ID: "c1", Title: "part", Description: "all of it", Attempts: 2}}}
+	c := open(t, h)
+	whole, err := c.Inspect(t.Context(), "run-1")
+	if err != nil || len(whole.Contracts) != 1 || whole.Contracts[0].Description != "all of it" {
+		t.Errorf("whole: %+v %v", whole.Contracts, err)
+	}
+	tree, err := c.Inspect(t.Context(), "run-1", api.Tree)
+	if err != nil || tree.Goal != "g" || len(tree.Contracts) != 1 || tree.Contracts[0].Title != "part" || tree.Contracts[0].Attempts != 2 || tree.Contracts[0].Description != "" {
+		t.Errorf("tree: %+v %v", tree.Contracts, err)
+	}
+	if _, err := c.Inspect(t.Context(), "run-1", "half"); agency.KindOf(err) != agency.KindInvalid {
+		t.Errorf("an extent that there is not: %v", err)
+	}
+	for _, of := range []api.Extent{api.Whole, api.Tree} {
+		cost, err := c.Cost(t.Context(), "run-1", of)
+		if _, asked := cost.ByRole[string(of)]; !asked || err != nil {
+			t.Errorf("the cost in extent %q: %v %v", of, cost, err)
+		}
+	}
+	if _, err := c.Cost(t.Context(), "run-1", "half"); agency.KindOf(err) != agency.KindInvalid {
+		t.Errorf("the cost in an extent that there is not: %v", err)
+	}
+	if _, err := c.Inspect(t.Context(), "run-9", api.Tree); agency.KindOf(err) != agency.KindNotFound {
+		t.Errorf("the tree of a run that there is not: %v", err)
 	}
 }
 

@@ -292,16 +292,26 @@ func Each(q Querier, fn func(Scanner) error, query string, args ...any) error {
 
 // All reads the rows of a query, each by scan.
 func All[T any](q Querier, scan func(Scanner) (T, error), query string, args ...any) (out []T, err error) {
+	var full [][]T // parts of what was read: one slice that grows is copied again and again
 	err = Each(q, func(row Scanner) error {
 		v, err := scan(row)
+		if len(out) == rowsInPart {
+			full, out = append(full, out), make([]T, 0, rowsInPart)
+		}
 		out = append(out, v)
 		return err
 	}, query, args...)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case full == nil:
+		return out, nil
 	}
-	return out, nil
+	return slices.Concat(append(full, out)...), nil
 }
+
+// rowsInPart is how many rows are read into one slice.
+const rowsInPart = 256
 
 // Column reads the one column of a query's rows.
 func Column[T any](q Querier, query string, args ...any) ([]T, error) {

@@ -14,31 +14,28 @@ import (
 	"agency/internal/store"
 )
 
-// Cost is what a run spent.
-func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, err error) {
-	err = r.read(ctx, func(q *store.Snapshot) error {
+// Cost is what a run spent; of a tree its limits and its forecast alone.
+func (r *Reader) Cost(ctx context.Context, id agency.RunID, of ...api.Extent) (doc api.CostDoc, err error) {
+	k := r.known(id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	err = r.read(ctx, func(q *store.Snapshot) (err error) {
 		known := report.Records{}
 		if known.Run, err = registry.Run(q, id); err != nil {
 			return err
 		}
-		if known.Contracts, err = registry.Contracts(q, id); err != nil {
+		if known.Contracts, err = k.contracts(q, known.Run); err != nil {
 			return err
 		}
-		lines, err := budget.HourLines(q, id)
-		if err != nil {
+		if api.OneOf(of) != api.Tree {
+			if doc, err = r.spent(q, known); err != nil {
+				return err
+			}
+		}
+		if _, doc.Progress, err = r.shares.stand(q, known.Run); err != nil {
 			return err
 		}
-		doc, known.Lines = sum(lines), lines
-		if doc.Savings, err = r.savings(q, id, lines); err != nil {
-			return err
-		}
-		if doc.Progress, err = r.shares.share(q, known.Run, known.Contracts); err != nil {
-			return err
-		}
-		if doc.Forecast, err = r.forecast(q, id); err != nil {
-			return err
-		}
-		if doc.Pattern, err = pattern(q, known); err != nil {
+		if doc.Forecast, err = r.forecast(q, known.Run, known.Contracts); err != nil {
 			return err
 		}
 		root, err := budget.Read(q, id, budget.Root)
@@ -54,16 +51,45 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 		}
 		return nil
 	})
+	if err != nil {
+		k.forget()
+	}
 	return doc, err
 }
 
+// spent is what a run spent, by each way of looking at it.
+func (r *Reader) spent(q store.Querier, known report.Records) (doc api.CostDoc, err error) {
+	if known.Lines, err = budget.HourLines(q, known.Run.ID); err != nil {
+		return doc, err
+	}
+	doc = sum(known.Lines)
+	if doc.Savings, err = r.savings(q, known.Run.ID, known.Lines); err != nil {
+		return doc, err
+	}
+	doc.Pattern, err = pattern(q, known)
+	return doc, err
+}
+
+// contracts are those of a run as far as its cost depends on them. Of one that nobody has
+// looked at they alone are read.
+func (k *known) contracts(q *store.Snapshot, run agency.Run) ([]agency.Contract, error) {
+	switch {
+	case run.State.Final() && run.Mode != agency.ModeAgent:
+		return nil, nil
+	case k.told == nil:
+		return registry.Contracts(q, run.ID)
+	}
+	err := k.follow(q, run.ID)
+	return k.records.Contracts, err
+}
+
 // forecast is what a run is likely to come to.
-func (r *Reader) forecast(q store.Querier, id agency.RunID) (f agency.RunForecast, err error) {
-	kept, err := host.ReadRunConfig(q, id)
+func (r *Reader) forecast(q store.Querier, run agency.Run, contracts []agency.Contract) (f agency.RunForecast, err error) {
+	kept, err := host.ReadRunConfig(q, run.ID)
 	if err != nil || r.o.Staff == nil {
 		return f, err
 	}
-	return effects.ReadForecast(q, id, kept.Config.RoutingRules(), func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
+	return effects.ForecastOf(q, run, contracts, kept.Config.RoutingRules(), func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
 		return r.o.Staff(kept.Config, role, level)
 	})
 }

@@ -20,9 +20,9 @@ import (
 	"agency/internal/store"
 )
 
-// Inspect is a run with everything that it did. A run that was looked at before costs what
+// Inspect is a run with everything that it did, whatever is asked for of it. A run that was looked at before costs what
 // has changed since.
-func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectDoc, err error) {
+func (r *Reader) Inspect(ctx context.Context, id agency.RunID, _ ...api.Extent) (doc api.InspectDoc, err error) {
 	k := r.known(id)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -32,7 +32,8 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 			return err
 		}
 		known := k.records
-		if doc.RunDoc, err = r.docWith(q, known.Run, known.Contracts, known.Lines, shareOf(known.Run, known.Contracts, &k.told.progress)); err != nil {
+		stand := standingsOf(known.Contracts)
+		if doc.RunDoc, err = r.docWith(q, known.Run, stand, budget.Sum(known.Lines, nil), shareOf(known.Run, stand, &k.told.progress)); err != nil {
 			return err
 		}
 		doc.Reviews, doc.Verdicts = orEmpty(slices.Clip(known.Reviews)), orEmpty(slices.Clip(known.Verdicts))

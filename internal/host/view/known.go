@@ -27,7 +27,7 @@ const mostKnown = 4
 type known struct {
 	mu      sync.Mutex
 	records report.Records
-	places  map[agency.ContractID]int
+	listed  listed[agency.Contract]
 	verdict int64 // the number of the last one
 	after   int64 // the last event that was read
 	told    *told // nil: nothing was read
@@ -62,7 +62,7 @@ type look struct {
 
 // forget drops what was read of a run: it cannot be read, and may be there in part.
 func (k *known) forget() {
-	k.records, k.places, k.verdict, k.after, k.told = report.Records{}, nil, 0, 0, nil
+	k.records, k.listed, k.verdict, k.after, k.told = report.Records{}, listed[agency.Contract]{}, 0, 0, nil
 }
 
 // refresh reads what came since the last look.
@@ -75,11 +75,7 @@ func (k *known) refresh(q *store.Snapshot, id agency.RunID) (err error) {
 	if err := k.records.Refresh(q, id); err != nil {
 		return err
 	}
-	changed, err := k.events(q, id)
-	if err != nil {
-		return err
-	}
-	if err := k.contracts(q, id, changed); err != nil {
+	if err := k.follow(q, id); err != nil {
 		return err
 	}
 	given, last, err := verdicts.After(q, id, k.verdict)
@@ -94,6 +90,18 @@ func (k *known) refresh(q *store.Snapshot, id agency.RunID) (err error) {
 	k.records.Reviews = append(k.records.Reviews, reviews...)
 	receipts, err := check.Outcomes(q, id, len(k.records.Receipts))
 	k.records.Receipts = append(k.records.Receipts, receipts...)
+	return err
+}
+
+// follow takes in the events that came, and reads again the contracts that they tell of.
+func (k *known) follow(q *store.Snapshot, id agency.RunID) error {
+	changed, err := k.events(q, id)
+	if err != nil {
+		return err
+	}
+	k.listed.as = func(c agency.Contract) agency.Contract { return c }
+	err = k.listed.refresh(q, id, changed)
+	k.records.Contracts = k.listed.all
 	return err
 }
 
@@ -124,30 +132,6 @@ func (k *known) events(q *store.Snapshot, id agency.RunID) (changed map[agency.C
 		more = len(evs) == page
 	}
 	return changed, nil
-}
-
-// contracts reads those that are new, and again those that may have changed.
-func (k *known) contracts(q *store.Snapshot, id agency.RunID, changed map[agency.ContractID]bool) error {
-	if len(changed) > len(k.places)/4 { // one after the other costs more than all
-		k.records.Contracts, k.places = nil, map[agency.ContractID]int{}
-	}
-	for of := range changed {
-		at, there := k.places[of]
-		if !there {
-			continue
-		}
-		c, err := registry.Contract(q, id, of)
-		if err != nil {
-			return err
-		}
-		k.records.Contracts[at] = c
-	}
-	more, err := registry.ContractsAfter(q, id, len(k.places))
-	for _, c := range more {
-		k.places[c.ID] = len(k.records.Contracts)
-		k.records.Contracts = append(k.records.Contracts, c)
-	}
-	return err
 }
 
 // told is what the events of a run tell, and the plan that it was given by a person.

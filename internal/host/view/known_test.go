@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -79,6 +80,32 @@ func (k *kept) same(run agency.RunID, after string) api.InspectDoc {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		k.Errorf("after %s a reader that looked before sees something else:\n%s", after, diff)
+	}
+	for _, r := range []*view.Reader{k.reader, k.fresh()} { // a list and the cost say the same
+		docs, err := r.Runs(k.Context())
+		if err != nil {
+			k.Fatalf("after %s: %v", after, err)
+		}
+		at := slices.IndexFunc(docs, func(d api.RunDoc) bool { return d.ID == run })
+		if diff := cmp.Diff(got.RunDoc, docs[at]); diff != "" {
+			k.Errorf("after %s a list shows something else:\n%s", after, diff)
+		}
+	}
+	before, err := k.reader.Cost(k.Context(), run)
+	if err != nil {
+		k.Fatalf("after %s: %v", after, err)
+	}
+	first, err := k.fresh().Cost(k.Context(), run)
+	if err != nil {
+		k.Fatalf("after %s: %v", after, err)
+	}
+	tree, err := k.reader.Cost(k.Context(), run, api.Tree)
+	least := api.CostDoc{Limits: first.Limits, Reserved: first.Reserved, Forecast: first.Forecast, Progress: first.Progress}
+	if diff := cmp.Diff(least, tree); diff != "" || err != nil {
+		k.Errorf("after %s the cost of a tree is %v\n%s", after, err, diff)
+	}
+	if diff := cmp.Diff(first, before); diff != "" || first.Progress != got.Progress {
+		k.Errorf("after %s the cost is something else to a reader that looked before:\n%s", after, diff)
 	}
 	return got
 }

@@ -44,8 +44,11 @@ func TestShareOfARun(t *testing.T) {
 		t.Helper()
 		err := db.Read(t.Context(), func(q *store.Snapshot) error {
 			for _, s := range []*shares{&all, {}} { // one that looked before, and one that did not
-				if got, err := s.share(q, run, contracts); err != nil || got != share {
-					t.Errorf("%g, %v; want %g", got, err, share)
+				if _, _, err := s.stand(q, run); err != nil {
+					return err
+				}
+				if got := shareOf(run, standingsOf(contracts), &s.of[run.ID].progress); got != share {
+					t.Errorf("%g; want %g", got, share)
 				}
 			}
 			return nil
@@ -67,7 +70,10 @@ func TestShareOfARun(t *testing.T) {
 	contracts = whole
 	run.State = agency.StateFailed
 	want(1.0 / 4)
-	if len(all.of) > 0 {
-		t.Error("a run that has ended is remembered")
+	if f := all.of[run.ID]; f.progress.Of("half") > 0 {
+		t.Error("how far the contracts had come is remembered of a run that has ended")
+	}
+	if all.only(nil); len(all.of) > 0 {
+		t.Error("a run that is gone is remembered")
 	}
 }

@@ -82,6 +82,7 @@ func (r *Reader) Runs(ctx context.Context) (docs []api.RunDoc, err error) {
 		if err != nil {
 			return err
 		}
+		r.shares.only(runs)
 		for _, run := range runs {
 			d, err := r.doc(q, run)
 			if err != nil {
@@ -106,23 +107,19 @@ func (r *Reader) Doc(ctx context.Context, id agency.RunID) (doc api.RunDoc, err 
 }
 
 func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
-	contracts, err := registry.Contracts(q, run.ID)
+	spent, err := budget.Spent(q, run.ID)
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	lines, err := budget.Lines(q, run.ID)
+	contracts, share, err := r.shares.stand(q, run)
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	share, err := r.shares.share(q, run, contracts)
-	if err != nil {
-		return api.RunDoc{}, err
-	}
-	return r.docWith(q, run, contracts, lines, share)
+	return r.docWith(q, run, contracts, spent, share)
 }
 
 // docWith is doc of a run whose contracts and spending were read, and how far it is.
-func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Contract, lines []budget.Line, share float64) (d api.RunDoc, err error) {
+func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, spent budget.Total, share float64) (d api.RunDoc, err error) {
 	d = api.RunDoc{
 		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
@@ -136,14 +133,13 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []agency.Con
 		d.State, d.Reason = agency.StateInterrupted, host.CrashReason(run.ID)
 	}
 	for _, c := range contracts {
-		if !isWork(c) {
+		if !c.work {
 			continue
 		}
-		if d.ContractsTotal++; c.Status == agency.StatusComplete {
+		if d.ContractsTotal++; c.status == agency.StatusComplete {
 			d.ContractsDone++
 		}
 	}
-	spent := budget.Sum(lines, nil)
 	d.CostUSD, d.Tokens, d.Unpriced = spent.Money.Float(), spent.Tokens, spent.Unpriced
 	if d.LastEvent, err = event.Last(q, run.ID); err != nil || run.State.Final() {
 		return d, err
