@@ -67,10 +67,10 @@ func inspectCommand(a *app) *cobra.Command {
 
 // extent is what of a run is shown: the tree is asked for alone where nothing else is.
 func (f inspectFlags) extent() api.Extent {
-	if f.json || f.decisions || f.plan || f.report || f.thread+f.brief+f.tier != "" {
-		return api.Whole
+	if f == (inspectFlags{contract: f.contract}) {
+		return api.Tree
 	}
-	return api.Tree
+	return api.Whole
 }
 
 func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspectFlags, transcript bool) error {
