@@ -52,7 +52,7 @@ type Withdrawal struct {
 // that was faster.
 var WithdrawGate = flow.Activity[Withdrawal, agency.Decision]{Name: "mode.withdraw_gate"}
 
-func (s *Activities) withdrawGate(ctx context.Context, _ agency.StepKey, in Withdrawal) (d agency.Decision, err error) {
+func withdrawGate(ctx context.Context, s *Activities, in Withdrawal) (d agency.Decision, err error) {
 	err = s.db.WriteFenced(ctx, s.fence, func(tx *store.Tx) error {
 		g, err := registry.Gate(tx, in.Gate)
 		if err == nil && g.Open() {
