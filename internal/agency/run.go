@@ -264,12 +264,15 @@ type Grant struct {
 // ByYes is who answers a gate where nobody looked at it.
 const ByYes = "--yes"
 
+// ByHarness is who closes a gate at which there is nothing to decide any more.
+const ByHarness = "the harness"
+
 // Decision is how a gate was answered.
 type Decision struct {
 	Verb      Verb      `json:"verb"`
 	Note      string    `json:"note,omitempty"` // the answer, or the reason of a reject
 	BudgetUSD float64   `json:"budget_usd,omitempty"`
-	By        string    `json:"by"` // the user's name, or ByYes
+	By        string    `json:"by"` // the user's name, ByYes or ByHarness
 	At        time.Time `json:"at"`
 	// Base and Head are those of the gate that was answered.
 	Base OID `json:"base,omitempty"`

@@ -109,6 +109,9 @@ func (s *Activities) Bind(r *flow.Registry) {
 	flow.Bind(r, Advance, s.advance)
 	flow.Bind(r, ReadPaused, s.readPaused)
 	flow.Bind(r, OpenGate, s.openGate)
+	flow.Bind(r, WithdrawGate, func(ctx context.Context, _ agency.StepKey, in Withdrawal) (agency.Decision, error) {
+		return withdrawGate(ctx, s, in)
+	})
 	flow.Bind(r, OpenMergeGate, s.openMergeGate)
 	flow.Bind(r, RouteModel, s.routeModel)
 	flow.Bind(r, EstimatePlan, s.estimatePlan)

@@ -42,6 +42,28 @@ func (s *Activities) openGate(ctx context.Context, _ agency.StepKey, g agency.Ga
 	return s.write(ctx, func(tx *store.Tx) error { return registry.OpenGate(tx, g) })
 }
 
+// Withdrawal is a gate at which there is nothing to decide any more, and why.
+type Withdrawal struct {
+	Gate agency.GateID `json:"gate"`
+	Why  string        `json:"why"`
+}
+
+// WithdrawGate closes a gate that waits. It gives the decision that counts: a person's, where
+// that was faster.
+var WithdrawGate = flow.Activity[Withdrawal, agency.Decision]{Name: "mode.withdraw_gate"}
+
+func withdrawGate(ctx context.Context, s *Activities, in Withdrawal) (d agency.Decision, err error) {
+	err = s.db.WriteFenced(ctx, s.fence, func(tx *store.Tx) error {
+		g, err := registry.Gate(tx, in.Gate)
+		if err == nil && g.Open() {
+			g, err = registry.Decide(tx, in.Gate, agency.Decision{Verb: agency.Approve, By: agency.ByHarness, Note: in.Why})
+		}
+		d = g.Decision
+		return err
+	})
+	return d, err
+}
+
 // amended says which workstreams of a run go through more tiers than were planned, and why.
 func amended(q store.Querier, run agency.RunID) (out []string, err error) {
 	all, err := registry.PathAmendments(q, run, "")

@@ -41,7 +41,7 @@ func diesAtEach(t *testing.T, mode func(flow.Ctx, Input) (Result, error), in Inp
 			return err
 		}
 		process := func() error {
-			engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
+			engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test", Clock: s.clock})
 			return engine.Run(context.Background(), run, program, flow.Hooks{Quiet: s.quiet})
 		}
 		err := process()

@@ -244,7 +244,7 @@ func (s *stage) registry() *flow.Registry {
 	for _, name := range []string{
 		"create_contract", "create_contracts", "block_contracts", "is_paused", "advance", "gate", "merge_gate", "raise_budget", "route", "estimate",
 		"adopt", "mark_feature", "moved", "conflict", "conflict_settled", "rollup", "keep_words", "review", "reviews_escalated",
-		"reviews_settled", "answer", "hand_over", "results", "amend",
+		"reviews_settled", "answer", "hand_over", "results", "amend", "withdraw_gate",
 	} {
 		name = "mode." + name
 		s.through(r, steps, name)

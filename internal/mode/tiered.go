@@ -39,6 +39,7 @@ type tiers struct {
 	meshes  map[string]*mesh    // by domain and group
 	looks   map[agency.ContractID]int
 	domains map[string]*domain // by name
+	turns   *turns             // of workstreams that may change the same files
 	taken   map[string]bool    // ids of contracts, without case: squads choose theirs at the same time
 }
 
@@ -55,7 +56,7 @@ func Tiered(c flow.Ctx, in Input) (Result, error) {
 
 // throughTiers has the goal planned and the plan carried out and accepted.
 func throughTiers(c flow.Ctx, in Input) (Result, error) {
-	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, domains: map[string]*domain{}, taken: map[string]bool{}}
+	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, domains: map[string]*domain{}, turns: &turns{n: map[agency.ContractID]int{}}, taken: map[string]bool{}}
 	plan, failure, err := r.plan(c, agency.PlanContract, "")
 	switch {
 	case err != nil || plan == nil:
@@ -169,13 +170,25 @@ func (r *tiers) input(shared *contractrun.Shared, fulfil team.Fulfil, replan tea
 	}
 }
 
-// workstream is how a contract of the visionary's plan is done, by who begins its way.
+// workstream is how a contract of the visionary's plan is done, by who begins its way. Others
+// that may change the same files begin when it has ended.
 func (r *tiers) workstream(c flow.Ctx, above *team.Team, a *contractrun.Run) (failure string, err error) {
+	if failure, err = r.begin(c, above, a); err == nil {
+		err = r.leave(c, a.Contract.ID)
+	}
+	return failure, err
+}
+
+// begin is workstream without its place in line.
+func (r *tiers) begin(c flow.Ctx, above *team.Team, a *contractrun.Run) (failure string, err error) {
 	switch a.Contract.AssignedRole {
 	case agency.RoleLead, agency.RoleArchitect:
 		return r.design(c, a)
 	case agency.RoleSquadLead:
 		return r.squad(c, above, a)
+	}
+	if err := r.inTurn(c, a, []agency.Contract{a.Contract}); err != nil {
+		return "", err
 	}
 	_, failure, err = a.Fulfil(c)
 	if err != nil || failure == "" || a.Stopped {

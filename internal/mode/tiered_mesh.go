@@ -8,6 +8,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/block"
 	"agency/internal/contractrun"
+	"agency/internal/effects"
 	"agency/internal/effects/tierlog"
 	"agency/internal/flow"
 	"agency/internal/schedule"
@@ -24,7 +25,9 @@ type mesh struct {
 	committed map[agency.ContractID][]agency.Contract // none: its lead gave none
 	ended     map[agency.ContractID]bool
 	gone      map[agency.ContractID]bool // that are not waited for any more
-	waits     map[agency.ContractID]bool
+	waits     map[agency.ContractID]bool // to be woken
+	lined     map[agency.ContractID]bool // that stand in the run's line
+	held      map[agency.ContractID]bool // that wait for others here, and keep nobody waiting themselves
 }
 
 // peer is a squad lead in a mesh. It is whom its session asks for the others' drafts.
@@ -61,7 +64,7 @@ func (s *squad) join(of agency.Contract) *peer {
 	if m == nil || slices.ContainsFunc(among, func(id agency.ContractID) bool { return !slices.Contains(m.order, id) }) {
 		m = &mesh{
 			name: of.Domain, order: among, joined: map[agency.ContractID]bool{}, drafts: map[agency.ContractID][]agency.Contract{}, committed: map[agency.ContractID][]agency.Contract{},
-			ended: map[agency.ContractID]bool{}, gone: map[agency.ContractID]bool{}, waits: map[agency.ContractID]bool{},
+			ended: map[agency.ContractID]bool{}, gone: map[agency.ContractID]bool{}, waits: map[agency.ContractID]bool{}, held: map[agency.ContractID]bool{}, lined: map[agency.ContractID]bool{},
 		}
 		s.meshes[name] = m
 	}
@@ -116,60 +119,49 @@ func (p *peer) drafts() string {
 			continue
 		}
 		var lines strings.Builder
+		if there := gave(p.mesh.drafts)(id); !there && p.mesh.gone[id] {
+			lines.WriteString("none yet: a person decided to go on without it\n")
+		} else if !there {
+			lines.WriteString("none was given\n")
+		} else if p.mesh.gone[id] {
+			lines.WriteString("(it came after a person had decided to go on without it)\n")
+		}
 		for _, t := range p.mesh.drafts[id] {
 			fmt.Fprintf(&lines, "- %s: %s (may change %s)\n", t.ID, t.Title, strings.Join(t.WriteSet(), ", "))
 		}
 		b.WriteString(block.Data("draft of "+string(id), lines.String()) + "\n")
 	}
-	if meets := p.overlaps(p.mesh.drafts, p.mesh.order); len(meets) > 0 {
+	var meets []string
+	for _, id := range p.mesh.order {
+		if id != p.of {
+			meets = append(meets, p.r.meets(p.mesh.drafts[p.of], id, p.mesh.drafts[id])...)
+		}
+	}
+	if len(meets) > 0 {
 		b.WriteString("\nThese of yours may change what theirs change, too:\n\n- " + strings.Join(meets, "\n- ") + "\n")
 	}
 	b.WriteString("\nLeave to them what is theirs, take what nobody has, and submit all your tasks again, amended or as they were: that commits them. Where both may still change the same files, the squad of the workstream that was planned later waits for the other.")
 	return b.String()
 }
 
-// overlaps say which of its tasks meet those of others.
-func (p *peer) overlaps(in map[agency.ContractID][]agency.Contract, with []agency.ContractID) (out []string) {
-	for _, mine := range in[p.of] {
-		for _, id := range with {
-			if id == p.of {
-				continue
-			}
-			for _, t := range in[id] {
-				if x, _, meet := agency.Overlap(mine.WriteSet(), t.WriteSet(), p.r.in.SharedWrites); meet {
-					out = append(out, fmt.Sprintf("%s and %s of %s: %s", mine.ID, t.ID, id, x))
-				}
-			}
-		}
-	}
-	return out
-}
-
 // commit notes the tasks that its lead submitted at the end, none where it gave none, and
-// waits until all have: before that nobody's begin.
+// waits until all have: before that nobody's begin. Those who have come together stand in
+// line in the order in which they were planned.
 func (p *peer) commit(c flow.Ctx, tasks []agency.Contract) (stop string, err error) {
 	p.mesh.committed[p.of] = tasks
 	if err := p.wake(c); err != nil || tasks == nil {
 		return "", err
 	}
-	return p.await(c, "commit", gave(p.mesh.committed))
-}
-
-// turn waits for the workstreams planned before that may change the same files: what is left
-// of the overlap is ordered.
-func (p *peer) turn(c flow.Ctx) (stop string, err error) {
-	before := p.mesh.order[:slices.Index(p.mesh.order, p.of)]
-	var first []agency.ContractID
-	for _, id := range before {
-		if meets := p.overlaps(p.mesh.committed, []agency.ContractID{id}); len(meets) > 0 && !p.mesh.left(id) {
-			first = append(first, id)
-			note := tierlog.Note{Run: p.r.in.Run, Contract: p.of, Text: fmt.Sprintf("the tasks of %s begin when %s has ended: both may change %s", p.of, id, meets[0])}
-			if _, err := flow.Call(c, tierlog.RecordNote, contractrun.Path(p.key("after"), id), note); err != nil {
-				return "", err
-			}
+	if stop, err := p.await(c, "commit", gave(p.mesh.committed)); err != nil || stop != "" {
+		return stop, err
+	}
+	for _, id := range p.mesh.order {
+		if tasks := p.mesh.committed[id]; tasks != nil && !p.mesh.ended[id] && !p.mesh.lined[id] {
+			p.mesh.lined[id] = true
+			p.r.turns.enter(id, tasks)
 		}
 	}
-	return p.await(c, "turn", func(id agency.ContractID) bool { return p.mesh.ended[id] || !slices.Contains(first, id) })
+	return "", nil
 }
 
 // end notes that its workstream has come to its end.
@@ -196,6 +188,8 @@ func (p *peer) wake(c flow.Ctx) error {
 // await waits, without a slot, until all of the mesh are ready. When that takes too long a
 // person is told who is outstanding, and decides whether it is gone on without them.
 func (p *peer) await(c flow.Ctx, what string, ready func(agency.ContractID) bool) (stop string, err error) {
+	p.mesh.held[p.of] = true
+	defer func() { p.mesh.held[p.of] = false }()
 	for left := false; ; {
 		out := p.outstanding(ready)
 		if len(out) == 0 {
@@ -213,15 +207,14 @@ func (p *peer) await(c flow.Ctx, what string, ready func(agency.ContractID) bool
 		}
 		p.n++
 		p.mesh.waits[p.of] = true
-		begun := !slices.ContainsFunc(out, func(id agency.ContractID) bool { return !p.mesh.joined[id] })
 		cases := []flow.Case{flow.OnSignal(p.signal())}
-		if what != "turn" && p.r.in.Tiers.MeshTimeout > 0 {
+		if p.r.in.Tiers.MeshTimeout > 0 {
 			cases = append(cases, flow.OnTimer(p.r.in.Tiers.MeshTimeout))
 		}
 		chosen, err := flow.Select(c, p.key("wait"), cases...)
 		if err == nil && chosen == 0 {
 			_, err = flow.Receive(c, p.signal(), p.key("woken"))
-		} else if err == nil && begun { // who waits for a slot is not late
+		} else if err == nil {
 			stop, err = p.late(c, what, ready)
 		}
 		if err != nil || stop != "" {
@@ -239,25 +232,95 @@ func (p *peer) outstanding(ready func(agency.ContractID) bool) (out []agency.Con
 	return out
 }
 
-// late asks a person whether it is gone on without those who are outstanding.
+// latecomers are those who are late with what is waited for. Who waits for a slot is not,
+// and who waits for others here keeps nobody waiting: they do for whom it waits.
+func (p *peer) latecomers(ready func(agency.ContractID) bool) (out []agency.ContractID) {
+	for _, id := range p.outstanding(ready) {
+		switch {
+		case !p.mesh.joined[id]:
+			return nil
+		case !p.mesh.held[id]:
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// late asks a person whether it is gone on without those who are late. When one of them
+// gives what it is waited for, or ends, before the person has answered, there is nothing to
+// decide any more: the gate is withdrawn.
 func (p *peer) late(c flow.Ctx, what string, ready func(agency.ContractID) bool) (stop string, err error) {
-	p.mesh.waits[p.of] = false
-	out := p.outstanding(ready)
+	out := p.latecomers(ready)
 	if len(out) == 0 {
 		return "", nil
 	}
 	names := agency.JoinIDs(out, ", ")
-	d, err := contractrun.Ask(c, agency.Gate{
+	g := agency.Gate{
 		ID: contractrun.GateID(p.r.in.Run, fmt.Sprintf("mesh-%s-%d", p.of, p.n)), RunID: p.r.in.Run, Kind: agency.GateEscalation, ContractID: p.of,
 		Summary:   fmt.Sprintf("the squads of %s wait for %s, which gave no %s within %s", p.mesh.name, names, what, p.r.in.Tiers.MeshTimeout),
-		Body:      fmt.Sprintf("Squad leads of one domain begin when all of them have submitted their tasks. Outstanding: %s.\n\nApprove to go on without them: their tasks are then held against those that have begun; reject to end the run.", names),
+		Body:      fmt.Sprintf("Squad leads of one domain begin when all of them have submitted their tasks. Outstanding: %s.\n\nApprove to go on without them: where their tasks may change what those of others may that have begun, they wait for these; reject to end the run. Who comes before you have answered is not gone on without: the gate is withdrawn.", names),
 		Approving: "go on without " + names, Rejecting: "end the run",
-	})
-	if err != nil || d.Verb == agency.Reject {
-		return "the squads of " + p.mesh.name + " did not come together: " + names, err
 	}
-	for _, id := range out {
-		p.mesh.gone[id] = true
+	if _, err := flow.Call(c, effects.OpenGate, contractrun.Path("gate", string(g.ID)), g); err != nil {
+		return "", err
 	}
-	return "", nil
+	came := func() string { return p.came(out, what, ready) }
+	d, err := p.decision(c, g.ID, came)
+	switch {
+	case err != nil || d.By == agency.ByHarness:
+		return "", err
+	case d.Verb == agency.Reject:
+		return "the squads of " + p.mesh.name + " did not come together: " + names, nil
+	}
+	there := came()
+	for _, id := range p.outstanding(ready) {
+		p.mesh.gone[id] = p.mesh.gone[id] || slices.Contains(out, id)
+	}
+	if there != "" {
+		note := tierlog.Note{Run: p.r.in.Run, Contract: p.of, Text: fmt.Sprintf("it was approved to go on without %s, but meanwhile %s: that is not gone on without", names, there)}
+		if _, err := flow.Call(c, tierlog.RecordNote, p.key("there"), note); err != nil {
+			return "", err
+		}
+	}
+	return "", p.wake(c)
+}
+
+// came says which of those who were late are not waited for any more, and why.
+func (p *peer) came(late []agency.ContractID, what string, ready func(agency.ContractID) bool) string {
+	var out []string
+	still := p.outstanding(ready)
+	for _, id := range late {
+		switch {
+		case slices.Contains(still, id):
+		case gave(p.mesh.committed)(id) && p.mesh.committed[id] == nil:
+			out = append(out, fmt.Sprintf("%s has ended its planning without tasks", id))
+		case ready(id):
+			out = append(out, fmt.Sprintf("%s gave its %s", id, what))
+		case p.mesh.gone[id]:
+			out = append(out, fmt.Sprintf("a person decided to go on without %s", id))
+		default:
+			out = append(out, fmt.Sprintf("%s has ended", id))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// decision is a person's at a gate, or that it was withdrawn, since somebody came.
+func (p *peer) decision(c flow.Ctx, gate agency.GateID, came func() string) (d agency.Decision, err error) {
+	for n := 1; ; n++ {
+		if why := came(); why != "" {
+			return flow.Call(c, effects.WithdrawGate, contractrun.Path("withdraw", string(gate)), effects.Withdrawal{Gate: gate, Why: why})
+		}
+		p.mesh.waits[p.of] = true
+		chosen, err := flow.Select(c, contractrun.Path(p.key("gate"), n), flow.OnSignal(contractrun.GateSignal(gate)), flow.OnSignal(p.signal()))
+		if err != nil {
+			return d, err
+		}
+		if chosen == 0 {
+			return flow.Receive(c, contractrun.GateSignal(gate), contractrun.Path("answer", string(gate)))
+		}
+		if _, err := flow.Receive(c, p.signal(), contractrun.Path(p.key("gate"), n, "woken")); err != nil {
+			return d, err
+		}
+	}
 }

@@ -131,6 +131,9 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 	for path := s.of.Contract.TierPath; ; {
 		s.plans++
 		of := s.of.Contract
+		if err := s.leave(c, of.ID); err != nil { // what it did before is planned anew
+			return nil, "", err
+		}
 		s.shared = s.above.Below(s.lead(numbered(of.ID+"-tasks", s.plans)))
 		peers := s.join(of)
 		how := s.shared.Leading()
@@ -165,13 +168,7 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 			s.of.Stopped = d.Stopped
 			return nil, failure, nil
 		}
-		if peers != nil {
-			if stop, err := peers.turn(c); err != nil || stop != "" {
-				s.of.Stopped = stop != ""
-				return nil, stop, err
-			}
-		}
-		return plan, "", nil
+		return plan, "", s.inTurn(c, s.of, plan)
 	}
 }
 
@@ -206,7 +203,8 @@ func (s *squad) retask(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.C
 	if err != nil || plan == nil {
 		return nil, err
 	}
-	return s.tasks(d.Contracts(plan)), nil
+	plan = s.tasks(d.Contracts(plan))
+	return plan, s.inTurn(c, s.of, plan)
 }
 
 // task is how a task is done: by an implementer, whom a verifier judges.

@@ -56,6 +56,9 @@ func Decide(tx *store.Tx, id agency.GateID, d agency.Decision) (agency.Gate, err
 	if err != nil {
 		return g, err
 	}
+	if !g.Open() && g.Decision.By == agency.ByHarness {
+		return g, agency.Errorf(agency.KindConflict, "gate %s was withdrawn: %s", id, g.Decision.Note)
+	}
 	if !g.Open() {
 		return g, agency.Errorf(agency.KindConflict, "gate %s was answered already: %s by %s", id, g.Decision.Verb, g.Decision.By)
 	}
@@ -90,6 +93,9 @@ func Decide(tx *store.Tx, id agency.GateID, d agency.Decision) (agency.Gate, err
 
 func decisionEvent(g agency.Gate) agency.Event {
 	d := g.Decision
+	if d.By == agency.ByHarness {
+		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate withdrawn: "+d.Note, agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
+	}
 	if d.Verb == agency.Approve {
 		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By+accepting(g.Weakened),
 			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note, Accepted: g.Weakened})

@@ -57,6 +57,9 @@ func (r *runView) gateHead(st tui.Style, g agency.Gate, now time.Time) string {
 // decisionText is how a gate was answered, and by whom.
 func decisionText(d agency.Decision) string {
 	word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[d.Verb] + " by " + d.By
+	if d.By == agency.ByHarness {
+		word = "withdrawn"
+	}
 	if d.BudgetUSD > 0 {
 		word += ", with a limit of " + agency.USD(d.BudgetUSD).String()
 	}
