@@ -138,7 +138,7 @@ func wanted(phase string) []agency.ArtifactKind {
 func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err error) {
 	looked, back := false, sentBack{old: versions{}}
 	if a.Contract.Reworks() != a.Contract.ID {
-		before, err := r.published(c, a, "before")
+		before, err := published(c, r.in.Run, a, "before")
 		if err != nil {
 			return "", err
 		}
@@ -158,7 +158,7 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 			out, err = r.resolve(c, a, out, &back)
 		}
 		if err == nil && out.Kind == session.Claimed {
-			made, err = r.published(c, a, "artifacts")
+			made, err = published(c, r.in.Run, a, "artifacts")
 		}
 		if err != nil {
 			return "", err
@@ -200,8 +200,8 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 }
 
 // published are the artifacts of the contract, or of the one that it reworks.
-func (r *tiers) published(c flow.Ctx, a *contractrun.Run, key string) ([]agency.Artifact, error) {
-	return flow.Call(c, tierlog.ReadArtifacts, a.Key(key), tierlog.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.Reworks()})
+func published(c flow.Ctx, run agency.RunID, a *contractrun.Run, key string) ([]agency.Artifact, error) {
+	return flow.Call(c, tierlog.ReadArtifacts, a.Key(key), tierlog.ArtifactsOf{Run: run, Contract: a.Contract.Reworks()})
 }
 
 // versions are those of artifacts of a contract.
@@ -252,7 +252,7 @@ func (b sentBack) since(most int) string {
 func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, back *sentBack) (session.Outcome, error) {
 	for back.times < r.in.Tiers.ConflictCycles {
 		back.looks++
-		made, err := r.published(c, a, fmt.Sprintf("conflicts/%d", back.looks))
+		made, err := published(c, r.in.Run, a, fmt.Sprintf("conflicts/%d", back.looks))
 		if err != nil {
 			return out, err
 		}
@@ -265,7 +265,7 @@ func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, bac
 		if err != nil { // it was looked at when it was published
 			return out, nil
 		}
-		said := r.strangers(a, briefs)
+		said := strangers(r.top.Plan, a, briefs)
 		if said == "" {
 			back.times++
 			if said, err = r.sendBack(c, a, briefs, back.times); err != nil {
@@ -286,9 +286,9 @@ func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, bac
 
 // strangers says which conflicts name a domain that no architect has; empty: none. Nothing
 // is sent back then, and no cycle is spent.
-func (r *tiers) strangers(a *contractrun.Run, briefs []agency.Rework) string {
+func strangers(plan []agency.Contract, a *contractrun.Run, briefs []agency.Rework) string {
 	var domains, none []string
-	for _, w := range r.top.Plan {
+	for _, w := range plan {
 		if w.AssignedRole == agency.RoleArchitect && slices.Contains(a.Contract.DependsOn, w.ID) {
 			domains = append(domains, w.Domain)
 		}
