@@ -2,6 +2,8 @@ package quality
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 	"maps"
 	"path"
 	"regexp"
@@ -17,6 +19,7 @@ import (
 const (
 	copyLines  = 10
 	copySize   = 250 // their characters
+	longCopy   = 400 // lines that one finding tells of at most
 	maxProbes  = 32  // lines that the tree is searched for
 	maxCopies  = 20  // that are told
 	probeWidth = 24  // characters that a line must have to be searched for
@@ -90,7 +93,7 @@ func Probes(files []File) (out []string) {
 // Copies tells of added code that stands elsewhere in the tree, or twice in the change.
 // Others are the files that hold one of the probes, by path, as they are now.
 func Copies(files []File, others map[string][]byte) (r Report) {
-	index := map[string][]place{}
+	index := map[uint64][]place{}
 	for _, p := range slices.Sorted(maps.Keys(others)) {
 		if !slices.ContainsFunc(files, func(f File) bool { return f.Path == p }) {
 			remember(index, p, significantLines(others[p]))
@@ -143,29 +146,29 @@ type place struct {
 
 func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.lines[p.at].at) }
 
-func window(lines []significant) string {
-	var b strings.Builder
+// window stands for what so many lines say; not ok where they say too little.
+func window(lines []significant) (sum uint64, ok bool) {
+	h, size := fnv.New64a(), 0
 	for _, l := range lines[:copyLines] {
-		b.WriteString(l.text)
-		b.WriteByte('\n')
+		_, _ = io.WriteString(h, l.text+"\n") // a hash takes all
+		size += len(l.text) + 1
 	}
-	if b.Len() < copySize {
-		return ""
-	}
-	return b.String()
+	return h.Sum64(), size >= copySize
 }
 
-func remember(index map[string][]place, file string, lines []significant) {
+func remember(index map[uint64][]place, file string, lines []significant) {
 	for i := 0; i+copyLines <= len(lines); i++ {
-		if w := window(lines[i:]); w != "" && len(index[w]) < 8 {
+		if w, ok := window(lines[i:]); ok && len(index[w]) < 8 {
 			index[w] = append(index[w], place{file, i, lines})
 		}
 	}
 }
 
 // copyOf finds the longest copy of what a run begins with: where, and of how many lines.
-func copyOf(index map[string][]place, f File, run []significant) (best place, n int) {
-	for _, p := range index[window(run)] {
+func copyOf(index map[uint64][]place, f File, run []significant) (best place, n int) {
+	run = run[:min(len(run), longCopy)]
+	w, _ := window(run)
+	for _, p := range index[w] {
 		if p.file == f.Path && p.lines[p.at].at == run[0].at || path.Ext(p.file) != path.Ext(f.Path) {
 			continue
 		}
@@ -176,7 +179,7 @@ func copyOf(index map[string][]place, f File, run []significant) (best place, n 
 		if p.file == f.Path && abs(p.lines[p.at].at-run[0].at) < same {
 			continue // it overlaps with itself
 		}
-		if same > n {
+		if same >= copyLines && same > n {
 			best, n = p, same
 		}
 	}

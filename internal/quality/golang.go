@@ -104,7 +104,11 @@ func (s *goSource) calls(c *ast.CallExpr) string {
 
 // function looks through a function.
 func (s *goSource) function(fn *ast.FuncDecl) {
-	v := &goFunction{goSource: s, decl: fn, body: s.text(fn.Body), assigned: map[string][]ast.Expr{}, request: requestOf(fn.Type)}
+	body := s.text(fn.Body)
+	if len(body) > maxFunction {
+		return
+	}
+	v := &goFunction{goSource: s, decl: fn, body: body, fenced: fenced.MatchString(body), assigned: map[string][]ast.Expr{}, request: requestOf(fn.Type)}
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok {
 			v.assign(a)
@@ -119,6 +123,7 @@ type goFunction struct {
 	*goSource
 	decl     *ast.FuncDecl
 	body     string
+	fenced   bool // something in it keeps paths within a folder
 	assigned map[string][]ast.Expr
 	request  string // the name of its parameter of *http.Request
 }
@@ -277,19 +282,19 @@ func (v *goFunction) goroutine(g *ast.GoStmt, loop bool) {
 			own[n.Name] = true
 		}
 	}
-	waits := len(lit.Body.List) > 0
+	waits, shares := len(lit.Body.List) > 0, loop && !guards.MatchString(body)
 	ast.Inspect(lit.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for _, l := range n.Lhs {
 				if name, ok := l.(*ast.Ident); ok && n.Tok == token.DEFINE {
 					own[name.Name] = true
-				} else if loop && !guards.MatchString(body) {
+				} else if shares {
 					v.written(n, l, own)
 				}
 			}
 		case *ast.IncDecStmt:
-			if loop && !guards.MatchString(body) {
+			if shares {
 				v.written(n, n.X, own)
 			}
 		case *ast.ExprStmt:

@@ -200,7 +200,7 @@ var fenced = regexp.MustCompile(`IsLocal\(|\.Base\(|HasPrefix\(|OpenRoot|OpenInR
 
 // path tells of a path that is made of what a request says.
 func (v *goFunction) path(c *ast.CallExpr, name string) {
-	if v.request == "" || fenced.MatchString(v.body) {
+	if v.request == "" || v.fenced {
 		return
 	}
 	said := asks(v.request)

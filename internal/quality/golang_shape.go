@@ -64,29 +64,32 @@ func (s *shape) measure(n ast.Node, depth int) {
 				e = next.Else
 			}
 			return false
-		case *ast.ForStmt:
-			s.branches++
-			s.measure(m.Body, depth+1)
-			return false
-		case *ast.RangeStmt:
-			s.branches++
-			s.measure(m.Body, depth+1)
-			return false
-		case *ast.SwitchStmt:
-			s.branches++
-			s.measure(m.Body, depth+1)
-			return false
-		case *ast.TypeSwitchStmt:
-			s.branches++
-			s.measure(m.Body, depth+1)
-			return false
-		case *ast.SelectStmt:
-			s.branches++
-			s.measure(m.Body, depth+1)
-			return false
+		default:
+			if body := blockOf(m); body != nil {
+				s.branches++
+				s.measure(body, depth+1)
+				return false
+			}
 		}
 		return true
 	})
+}
+
+// blockOf is what a loop, a switch or a select holds; nil of anything else.
+func blockOf(n ast.Node) *ast.BlockStmt {
+	switch n := n.(type) {
+	case *ast.ForStmt:
+		return n.Body
+	case *ast.RangeStmt:
+		return n.Body
+	case *ast.SwitchStmt:
+		return n.Body
+	case *ast.TypeSwitchStmt:
+		return n.Body
+	case *ast.SelectStmt:
+		return n.Body
+	}
+	return nil
 }
 
 // docs tells of exports without a word on them, in a package that others import, where the

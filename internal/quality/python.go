@@ -25,6 +25,9 @@ var (
 var (
 	pyRequest = regexp.MustCompile(`\brequest\.(?:args|form|values|json|GET|POST|files|view_args|query_params|path_params|match_info|query)\b`)
 	pyFenced  = regexp.MustCompile(`secure_filename|safe_join|basename|realpath|resolve\(|is_relative_to|commonpath|send_from_directory|fullmatch|\.match\(|\.isalnum|int\(`)
+	pyFeeds   = regexp.MustCompile(`\brequest\.|\.recv\(`)
+	pyClient  = regexp.MustCompile(`^(?:requests|httpx|session|self\.session)\.\w+$`)
+	pyFast    = regexp.MustCompile(`^hashlib\.(?:md5|sha1|sha256|sha512)$`)
 	pyBody    = regexp.MustCompile(`^(?:self\.rfile|request\.stream|request\.body_file|flask\.request\.stream)$`)
 )
 
@@ -35,7 +38,7 @@ func (s *source) python(n code.Node) {
 	case n.Is("except_clause"):
 		s.pythonExcept(n)
 	case n.Is("default_parameter", "typed_default_parameter"):
-		if v := n.Field("value"); v.Is("list", "dictionary", "set") && changes(n.Field("name").Text()).MatchString(s.body(n)) {
+		if v := n.Field("value"); v.Is("list", "dictionary", "set") && s.changed(n, n.Field("name").Text()) {
 			s.at(n, pyDefault)
 		}
 	case n.Is("assert_statement"):
@@ -49,6 +52,14 @@ func (s *source) python(n code.Node) {
 	case n.Is("function_definition"):
 		s.pythonDoc(n)
 	}
+}
+
+// changed tells whether the function around a node changes a list, set or dictionary.
+func (s *source) changed(n code.Node, name string) bool {
+	return s.once(n, "changes "+name, func() bool {
+		body := s.body(n)
+		return len(body) <= maxFunction && changes(name).MatchString(body)
+	})
 }
 
 // changes is a list, set or dictionary of a name being changed.
@@ -77,13 +88,13 @@ func (s *source) pythonCall(n code.Node) {
 	case (last == "execute" || last == "executemany" || last == "executescript" || last == "raw" || name == "text") && sql(first):
 		s.at(n, goSQL)
 	case name == "yaml.load" && !strings.Contains(n.Text(), "Safe") && !strings.Contains(n.Text(), "CLoader"),
-		(name == "pickle.loads" || name == "pickle.load" || name == "marshal.loads") && regexp.MustCompile(`\brequest\.|\.recv\(`).MatchString(first.Text()):
+		(name == "pickle.loads" || name == "pickle.load" || name == "marshal.loads") && pyFeeds.MatchString(first.Text()):
 		s.at(n, pyYAML)
 	case name == "tempfile.mktemp":
 		s.at(n, pyTemp)
-	case named("verify") == "False" && regexp.MustCompile(`^(?:requests|httpx|session|self\.session)\.\w+$`).MatchString(name):
+	case named("verify") == "False" && pyClient.MatchString(name):
 		s.at(n, pyUnverified)
-	case strings.HasPrefix(name, "hashlib.") && password.MatchString(first.Text()) && regexp.MustCompile(`^hashlib\.(?:md5|sha1|sha256|sha512)$`).MatchString(name):
+	case pyFast.MatchString(name) && password.MatchString(first.Text()):
 		s.at(n, goHash)
 	case last == "read" && len(arguments(n)) == 0 && pyBody.MatchString(strings.TrimSuffix(name, ".read")):
 		s.at(n, pyUnbounded)
@@ -97,7 +108,7 @@ func (s *source) pythonCall(n code.Node) {
 }
 
 func (s *source) pythonPath(n code.Node) {
-	if pyFenced.MatchString(s.body(n)) {
+	if s.quiet(n, pyFenced) {
 		return
 	}
 	for _, a := range arguments(n) {
@@ -138,12 +149,17 @@ func (s *source) pythonComparison(n code.Node) {
 // pythonRace tells of a global that a thread's function changes without a lock.
 func (s *source) pythonRace(n code.Node) {
 	f, name := functionOf(n), n.Field("left").Text()
-	if !f.OK() || strings.Contains(f.Text(), "lock") || strings.Contains(f.Text(), "Lock") {
-		return
-	}
-	global := regexp.MustCompile(`(?m)^\s*global\s.*\b` + regexp.QuoteMeta(name) + `\b`)
-	thread := regexp.MustCompile(`Thread\([^)]*target\s*=\s*` + regexp.QuoteMeta(f.Field("name").Text()) + `\b`)
-	if global.MatchString(f.Text()) && thread.MatchString(s.text) {
+	races := f.OK() && s.once(n, "races "+name, func() bool {
+		body := f.Text()
+		if len(body) > maxFunction || strings.Contains(body, "lock") || strings.Contains(body, "Lock") {
+			return false
+		}
+		global := regexp.MustCompile(`(?m)^\s*global\s.*\b` + regexp.QuoteMeta(name) + `\b`)
+		return global.MatchString(body) && s.once(n, "thread", func() bool {
+			return regexp.MustCompile(`Thread\([^)]*target\s*=\s*` + regexp.QuoteMeta(f.Field("name").Text()) + `\b`).MatchString(s.text)
+		})
+	})
+	if races {
 		s.at(n, pyRace)
 	}
 }
@@ -155,19 +171,29 @@ func (s *source) pythonDoc(n code.Node) {
 	if strings.HasPrefix(name, "_") || !topLevel(n) || documented(n) {
 		return
 	}
-	with, without := 0, 0
-	for o := range s.root.All() {
-		if o.Is("function_definition") && topLevel(o) && !strings.HasPrefix(o.Field("name").Text(), "_") && o != n {
-			if documented(o) {
-				with++
-			} else {
-				without++
+	with, without := s.documents()
+	if with > 1 && with > 2*(without-1) { // but for this one
+		s.at(n, rule{undocumented.name, undocumented.severity, undocumented.of, name + " has no documentation, as the others here have"})
+	}
+}
+
+// documents counts a module's own functions that are documented, and those that are not.
+type documents struct{ with, without int }
+
+func (s *source) documents() (with, without int) {
+	if s.docs == nil {
+		s.docs = &documents{}
+		for o := range s.root.All() {
+			switch {
+			case !o.Is("function_definition") || !topLevel(o) || strings.HasPrefix(o.Field("name").Text(), "_"):
+			case documented(o):
+				s.docs.with++
+			default:
+				s.docs.without++
 			}
 		}
 	}
-	if with > 1 && with > 2*without {
-		s.at(n, rule{undocumented.name, undocumented.severity, undocumented.of, name + " has no documentation, as the others here have"})
-	}
+	return s.docs.with, s.docs.without
 }
 
 func topLevel(n code.Node) bool {

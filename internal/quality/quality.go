@@ -25,6 +25,9 @@ const (
 	analyzer = "agency"
 	// maxSource is the size of a source that is read by its syntax; nobody writes longer ones.
 	maxSource = 512 << 10
+	// maxFunction is the size of a function that is looked through for what else stands in
+	// it; of a longer one its length is told. It bounds what a file made to be slow costs.
+	maxFunction = 32 << 10
 )
 
 // File is a file that a change brought or edited.

@@ -25,6 +25,7 @@ var (
 var (
 	jsRequest = regexp.MustCompile(`\b(?:req|request|ctx)\.(?:params|query|body|url|path|headers)\b|\breq\.param\(`)
 	jsFenced  = regexp.MustCompile(`startsWith\(|basename\(|path\.relative|\.test\(|\.match\(|root:|includes\(|Number\(|parseInt\(|\.has\(`)
+	jsGathers = regexp.MustCompile(`\+=|\.push\(`)
 	jsGrows   = regexp.MustCompile(`\.(?:length|byteLength)\b|destroy\(|limit|max|content-length`)
 )
 
@@ -101,13 +102,13 @@ func (s *source) scriptBody(n code.Node) {
 	if from != "req" && from != "request" && from != "ctx.req" {
 		return
 	}
-	if text := argument(n, 1).Text(); regexp.MustCompile(`\+=|\.push\(`).MatchString(text) && !jsGrows.MatchString(s.body(n)) {
+	if text := argument(n, 1).Text(); jsGathers.MatchString(text) && !s.quiet(n, jsGrows) {
 		s.at(n, jsUnbounded)
 	}
 }
 
 func (s *source) scriptPath(n code.Node) {
-	if jsFenced.MatchString(s.body(n)) {
+	if s.quiet(n, jsFenced) {
 		return
 	}
 	for _, a := range arguments(n) {

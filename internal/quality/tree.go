@@ -15,12 +15,34 @@ type source struct {
 	root     code.Node
 	text     string
 	assigned map[string][]code.Node // what is given to a name, by function and name
+	known    map[string]bool        // what was looked up in a function, once for all that ask
+	docs     *documents
+}
+
+// once is what is found out, which is found out once for a function and a question.
+func (s *source) once(n code.Node, question string, find func() bool) bool {
+	key := s.scope(n) + question
+	is, ok := s.known[key]
+	if !ok {
+		is = find()
+		s.known[key] = is
+	}
+	return is
+}
+
+// quiet tells whether the function around a node has what makes a rule doubtful, or is too
+// long to be looked through.
+func (s *source) quiet(n code.Node, doubt *regexp.Regexp) bool {
+	return s.once(n, doubt.String(), func() bool {
+		body := s.body(n)
+		return len(body) > maxFunction || doubt.MatchString(body)
+	})
 }
 
 // treeFile looks through a file by its tree.
 func treeFile(f *findings, root, before code.Node) {
 	f.judgeShapes(treeShapes(root), treeShapes(before))
-	s := &source{findings: f, root: root, text: string(f.file.After), assigned: map[string][]code.Node{}}
+	s := &source{findings: f, root: root, text: string(f.file.After), assigned: map[string][]code.Node{}, known: map[string]bool{}}
 	for n := range root.All() {
 		if n.Is("assignment", "variable_declarator", "assignment_expression") {
 			left, right := n.Field("left"), n.Field("right")
@@ -212,34 +234,41 @@ func (s *source) dead(n code.Node) {
 // treeShapes are the sizes of a file's functions.
 func treeShapes(root code.Node) (out []shape) {
 	for n := range root.All() {
-		body := n.Field("body")
-		if !isFunction(n) || !body.OK() || n.Is("lambda") {
-			continue
-		}
-		name := n.Field("name").Text()
-		if p := n.Parent(); name == "" && p.Is("variable_declarator") {
-			name = p.Field("name").Text()
-		}
-		if name == "" {
+		name, body := nameOf(n), n.Field("body")
+		if name == "" || !body.OK() {
 			continue // it counts for the one around it
 		}
 		for p := range n.Around() {
 			if p.Is("class_definition", "class_declaration", "impl_item") {
 				name = p.Field("name").Text() + p.Field("type").Text() + "." + name
+			}
+			if isFunction(p) || strings.Contains(name, ".") {
 				break
 			}
 		}
 		s := shape{name: name, from: n.Line(), to: n.Line() + strings.Count(n.Text(), "\n")}
-		s.ofTree(body)
+		s.ofTree(body, 0)
 		out = append(out, s)
 	}
 	return out
 }
 
+// nameOf is the name of a function that is measured by itself, which one may have of the
+// variable that it is given to.
+func nameOf(n code.Node) string {
+	if !isFunction(n) || n.Is("lambda") {
+		return ""
+	}
+	if p := n.Parent(); p.Is("variable_declarator") && !n.Field("name").OK() {
+		return p.Field("name").Text()
+	}
+	return n.Field("name").Text()
+}
+
 // ofTree counts decisions, and how deep they are in each other.
-func (s *shape) ofTree(body code.Node) {
-	for n := range body.All() {
-		if inner := functionOf(n); inner.OK() && inner.Start() > body.Start() && inner.Field("name").OK() {
+func (s *shape) ofTree(within code.Node, depth int) {
+	for _, n := range within.Parts() {
+		if nameOf(n) != "" {
 			continue
 		}
 		switch {
@@ -252,18 +281,12 @@ func (s *shape) ofTree(body code.Node) {
 				s.branches++
 			}
 		}
+		deep := depth
 		if nests(n) {
-			depth := 1
-			for p := range n.Around() {
-				if p.Start() <= body.Start() {
-					break
-				}
-				if nests(p) {
-					depth++
-				}
-			}
-			s.nesting = max(s.nesting, depth)
+			deep++
+			s.nesting = max(s.nesting, deep)
 		}
+		s.ofTree(n, deep)
 	}
 }
 
