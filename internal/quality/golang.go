@@ -14,14 +14,14 @@ import (
 
 // The rules of Go.
 var (
-	goShell      = rule{"shell-injection", agency.IssueCritical, agency.Security, "a command line for a shell is put together from values: give the program its arguments one by one"}
-	goSQL        = rule{"sql-injection", agency.IssueCritical, agency.Security, "a statement of SQL is put together from values: use placeholders"}
+	shellLine    = rule{"shell-injection", agency.IssueCritical, agency.Security, "a command line for a shell is put together from values: give the program its arguments one by one"}
+	sqlText      = rule{"sql-injection", agency.IssueCritical, agency.Security, "a statement of SQL is put together from values: use placeholders"}
 	goPath       = rule{"path-traversal", agency.IssueCritical, agency.Security, "a path is made of what a request says, and nothing keeps it within a folder: use os.Root or filepath.IsLocal"}
 	goUnbounded  = rule{"unbounded-read", agency.IssueMajor, agency.Security, "the whole body of a request is read into memory, whatever its size: use http.MaxBytesReader or io.LimitReader"}
 	goTLS        = rule{"tls-unverified", agency.IssueCritical, agency.Security, "certificates are not verified"}
 	goRandom     = rule{"weak-random", agency.IssueMajor, agency.Security, "a secret is drawn by math/rand, which can be guessed: use crypto/rand"}
 	goTemplate   = rule{"unescaped-html", agency.IssueMajor, agency.Security, "a value is taken for HTML as it is: let the template escape it"}
-	goHash       = rule{"weak-hash", agency.IssueMajor, agency.Security, "a password is hashed by a fast hash: use bcrypt, scrypt or argon2"}
+	fastHash     = rule{"weak-hash", agency.IssueMajor, agency.Security, "a password is hashed by a fast hash: use bcrypt, scrypt or argon2"}
 	goIgnored    = rule{"ignored-error", agency.IssueMajor, agency.Correctness, "an error is dropped after which the value means nothing"}
 	goRace       = rule{"data-race", agency.IssueCritical, agency.Correctness, "goroutines of a loop write one variable without a lock"}
 	goWait       = rule{"wait-group-race", agency.IssueMajor, agency.Correctness, "the wait group is added to in the goroutine that it waits for: Wait may be over before"}

@@ -35,7 +35,7 @@ func (v *goFunction) call(c *ast.CallExpr, loop bool) {
 			from = 1
 		}
 		if v.shell(c, from) {
-			v.at(c, goShell)
+			v.at(c, shellLine)
 		}
 	case "path/filepath.Join", "path.Join", "os.Open", "os.ReadFile", "os.Create", "os.OpenFile", "os.Remove", "os.WriteFile", "net/http.ServeFile":
 		v.path(c, name)
@@ -49,7 +49,7 @@ func (v *goFunction) call(c *ast.CallExpr, loop bool) {
 		}
 	case "crypto/md5.Sum", "crypto/sha1.Sum", "crypto/sha256.Sum256":
 		if len(c.Args) == 1 && password.MatchString(v.text(c.Args[0])) {
-			v.at(c, goHash)
+			v.at(c, fastHash)
 		}
 	case "regexp.MustCompile", "regexp.Compile":
 		if _, fixed := arg(0).(*ast.BasicLit); loop && fixed {
@@ -58,7 +58,7 @@ func (v *goFunction) call(c *ast.CallExpr, loop bool) {
 	default:
 		if at, ok := queries[name]; ok {
 			if made := arg(at); made != nil && v.sql(made) {
-				v.at(c, goSQL)
+				v.at(c, sqlText)
 			}
 		}
 		if strings.HasPrefix(name, "math/rand") && secretName.MatchString(v.decl.Name.Name) {

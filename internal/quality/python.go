@@ -84,9 +84,9 @@ func (s *source) pythonCall(n code.Node) {
 		s.at(n, evaluates)
 	case (name == "os.system" || name == "os.popen") && mixes(first),
 		strings.HasPrefix(name, "subprocess.") && named("shell") == "True" && mixes(first):
-		s.at(n, goShell)
+		s.at(n, shellLine)
 	case (last == "execute" || last == "executemany" || last == "executescript" || last == "raw" || name == "text") && sql(first):
-		s.at(n, goSQL)
+		s.at(n, sqlText)
 	case name == "yaml.load" && !strings.Contains(n.Text(), "Safe") && !strings.Contains(n.Text(), "CLoader"),
 		(name == "pickle.loads" || name == "pickle.load" || name == "marshal.loads") && pyFeeds.MatchString(first.Text()):
 		s.at(n, pyYAML)
@@ -95,7 +95,7 @@ func (s *source) pythonCall(n code.Node) {
 	case named("verify") == "False" && pyClient.MatchString(name):
 		s.at(n, pyUnverified)
 	case pyFast.MatchString(name) && password.MatchString(first.Text()):
-		s.at(n, goHash)
+		s.at(n, fastHash)
 	case last == "read" && len(arguments(n)) == 0 && pyBody.MatchString(strings.TrimSuffix(name, ".read")):
 		s.at(n, pyUnbounded)
 	case name == "random.choice" || name == "random.randint" || name == "random.choices" || name == "random.random":

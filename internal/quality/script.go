@@ -69,9 +69,9 @@ func (s *source) scriptCall(n code.Node) {
 	case (name == "eval" || name == "vm.runInThisContext" || name == "vm.runInNewContext") && first.OK() && (!first.Is("string", "template_string") || len(parts(first)) > 0):
 		s.at(n, evaluates)
 	case (last == "exec" || last == "execSync") && mixes(first) && strings.Contains(s.text, "child_process") && !strings.HasPrefix(name, "/"):
-		s.at(n, goShell)
+		s.at(n, shellLine)
 	case (last == "query" || last == "execute" || last == "raw" || last == "$queryRawUnsafe" || last == "run" || last == "all") && sql(first):
-		s.at(n, goSQL)
+		s.at(n, sqlText)
 	case name == "document.write" && mixes(first), last == "insertAdjacentHTML" && mixes(s.value(argument(n, 1))):
 		s.at(n, jsHTML)
 	case last == "forEach" && strings.HasPrefix(first.Text(), "async"):
@@ -79,7 +79,7 @@ func (s *source) scriptCall(n code.Node) {
 	case name == "Math.random":
 		s.scriptRandom(n)
 	case last == "update" && strings.Contains(name, "createHash(") && password.MatchString(first.Text()):
-		s.at(n, goHash)
+		s.at(n, fastHash)
 	case last == "on" && first.Text() == "'data'" || last == "on" && first.Text() == `"data"`:
 		s.scriptBody(n)
 	case strings.HasPrefix(name, "fs.") || name == "path.join" || name == "path.resolve" || last == "sendFile" || last == "download":
