@@ -35,6 +35,8 @@ type Job struct {
 	// Opening is the first request's body as the product sends it, so that the
 	// peers ask with the same prompt and the same tools.
 	Opening json.RawMessage
+	// Terminal is the terminal that a contender draws on; empty: none.
+	Terminal string
 	// Profile is the file that a CPU profile of the counted part goes to; empty:
 	// none.
 	Profile string

@@ -71,7 +71,14 @@ type link struct {
 	asked  time.Time
 	pace   time.Duration // between two questions
 	costs  time.Time     // when they were asked for
+	late   []late        // what came meanwhile
 	held   bool          // nothing is asked while another host may take over from this one
+}
+
+// late is an event that came while all of a run was asked for: the answer may be older.
+type late struct {
+	event  agency.Event
+	detail agency.Detail
 }
 
 // The times between questions. A question that takes long is asked less often: what asks
@@ -82,6 +89,7 @@ const (
 	mostPace   = 2 * time.Second // of which a person who looks on is not aware
 	retryAfter = 2 * time.Second
 	costsAfter = 5 * time.Second
+	wholeAfter = 20 * time.Second // where all that was heard is shown
 )
 
 func (l *link) answered(now time.Time, took time.Duration, live bool, err error) {
@@ -104,7 +112,7 @@ func (l *link) due(now time.Time) bool {
 	case !l.live:
 		return now.Sub(l.asked) >= max(l.pace, retryAfter)
 	}
-	return now.Sub(l.asked) >= l.pace && (l.news || now.Sub(l.asked) >= costsAfter)
+	return now.Sub(l.asked) >= l.pace && (l.news || now.Sub(l.asked) >= wholeAfter)
 }
 
 // New is the application before anything is known.
@@ -197,7 +205,7 @@ func (m *Model) refresh() tea.Cmd {
 		m.link.heard, m.link.news = true, true
 	}
 	if m.link.due(m.now) {
-		m.link.asking, m.link.heard, m.link.news = true, false, false
+		m.link.asking, m.link.heard, m.link.news, m.link.late = true, false, false, nil
 		cmds = append(cmds, m.question())
 	}
 	if m.link.open == nil && !m.link.held && !m.link.again.IsZero() && !m.now.Before(m.link.again) {
@@ -298,6 +306,9 @@ func (m *Model) events(msg eventsMsg) tea.Cmd {
 		if m.run.add(ev, d) {
 			m.hear(ev, d)
 		}
+		if m.link.asking {
+			m.link.late = append(m.link.late, late{ev, d})
+		}
 		m.link.heard, m.link.news = true, !m.run.follows(ev, d) || m.link.news
 	}
 	if !msg.ended {
@@ -343,6 +354,10 @@ func (m *Model) knows(msg runMsg) tea.Cmd {
 		m.run.cost, m.link.costs = *msg.cost, msg.now
 	}
 	m.run.set(msg.doc, msg.gates)
+	for _, l := range m.link.late {
+		m.run.follows(l.event, l.detail)
+	}
+	m.link.late = nil
 	m.elsewhere()
 	m.lay()
 	return nil

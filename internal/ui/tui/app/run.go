@@ -102,8 +102,8 @@ func (r *runView) add(ev agency.Event, d agency.Detail) bool {
 	return true
 }
 
-// follows takes what an agent did into the document, and tells whether that is all that the
-// event changes of it but sums: a run in which much is done is not asked for again by that.
+// follows takes what an agent did and paid into the document, and tells whether that is all
+// that the event changes of it: a run in which much is done is not asked for again by that.
 func (r *runView) follows(ev agency.Event, d agency.Detail) bool {
 	switch d := d.(type) {
 	case *agency.ToolCalled:
@@ -113,14 +113,28 @@ func (r *runView) follows(ev agency.Event, d agency.Detail) bool {
 		}
 		return true
 	case *agency.TurnCompleted:
-		for i := range r.doc.Sessions {
-			if s := &r.doc.Sessions[i]; s.ID == d.Session {
-				s.Turns = max(s.Turns, d.Turn)
-			}
+		if ev.ID > r.doc.LastEvent { // else the document has it
+			r.doc.Tokens, r.doc.CostUSD, r.doc.Unpriced = d.Run.Tokens, d.Run.USD, r.doc.Unpriced || d.Unpriced
+			r.paid(d)
 		}
 		return true
 	}
 	return false
+}
+
+// paid takes a turn into its session, and what it cost into the session's contract.
+func (r *runView) paid(d *agency.TurnCompleted) {
+	i, ok := r.tree.sessions[d.Session]
+	if !ok {
+		return
+	}
+	s := &r.doc.Sessions[i]
+	s.Turns = max(s.Turns, d.Turn)
+	s.Tokens, s.CostUSD, s.Unpriced = s.Tokens+d.In+d.Out, s.CostUSD+d.CostUSD, s.Unpriced || d.Unpriced
+	if c, ok := r.tree.contracts[s.Contract]; ok {
+		f := &r.tree.of[c]
+		f.cost, f.unpriced = f.cost+d.CostUSD, f.unpriced || d.Unpriced
+	}
 }
 
 // treeLines are what is seen of the tree. Much of what happens changes nothing of it.

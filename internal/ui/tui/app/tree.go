@@ -37,18 +37,39 @@ type facts struct {
 
 // tree is the contracts of a run with those who work on them.
 type tree struct {
-	rows   []row
-	of     []facts // by contract
-	open   map[agency.ContractID]bool
-	hides  bool // contracts that are complete
-	at     int
-	top    int
-	agents map[agency.AgentID]int
-	tiers  map[string][2]int // contracts that are complete, and all
-	sums   sums
-	built  int // how often
-	seen   sight
-	shown  []string // what was seen
+	rows  []row
+	of    []facts // by contract
+	open  map[agency.ContractID]bool
+	hides bool // contracts that are complete
+	at    int
+	top   int
+	places
+	tiers map[string][2]int // contracts that are complete, and all
+	sums  sums
+	built int // how often
+	seen  sight
+	shown []string // what was seen
+}
+
+// places are where in the document what events name stands.
+type places struct {
+	agents    map[agency.AgentID]int
+	sessions  map[agency.SessionID]int
+	contracts map[agency.ContractID]int
+}
+
+func placesIn(d api.InspectDoc) places {
+	p := places{map[agency.AgentID]int{}, map[agency.SessionID]int{}, map[agency.ContractID]int{}}
+	for i, a := range d.Agents {
+		p.agents[a.ID] = i
+	}
+	for i, s := range d.Sessions {
+		p.sessions[s.ID] = i
+	}
+	for i, c := range d.Contracts {
+		p.contracts[c.ID] = i
+	}
+	return p
 }
 
 // sums are those over a whole run.
@@ -67,25 +88,18 @@ type sight struct {
 // build lays a document out; the selection stays where it was.
 func (t *tree) build(d api.InspectDoc) {
 	was := t.key(d)
-	t.rows, t.agents, t.tiers = nil, map[agency.AgentID]int{}, map[string][2]int{}
+	t.rows, t.places, t.tiers = nil, placesIn(d), map[string][2]int{}
 	t.built++
-	for i, a := range d.Agents {
-		t.agents[a.ID] = i
-	}
-	t.of = factsOf(d)
+	t.of = factsOf(d, t.contracts)
 	t.sums = sumsOf(d, t.of)
 	below, roots := map[agency.ContractID][]int{}, map[string][]int{}
-	known := map[agency.ContractID]bool{}
-	for _, c := range d.Contracts {
-		known[c.ID] = true
-	}
 	for i, c := range d.Contracts {
 		n := t.tiers[c.Tier]
 		if n[1]++; c.Status == agency.StatusComplete {
 			n[0]++
 		}
 		t.tiers[c.Tier] = n
-		if c.ParentID != "" && known[c.ParentID] && c.ParentID != c.ID {
+		if _, known := t.contracts[c.ParentID]; known && c.ParentID != "" && c.ParentID != c.ID {
 			below[c.ParentID] = append(below[c.ParentID], i)
 		} else {
 			roots[c.Tier] = append(roots[c.Tier], i)
@@ -133,10 +147,9 @@ func (t *tree) add(d api.InspectDoc, below map[agency.ContractID][]int, seen map
 	}
 }
 
-func factsOf(d api.InspectDoc) []facts {
-	all, index := make([]facts, len(d.Contracts)), map[agency.ContractID]int{}
+func factsOf(d api.InspectDoc, index map[agency.ContractID]int) []facts {
+	all := make([]facts, len(d.Contracts))
 	for i, c := range d.Contracts {
-		index[c.ID] = i
 		for _, p := range c.Criteria {
 			if (p.Proof == agency.ProofVerified || p.Proof == agency.ProofReviewed) && !p.Missed && !p.Undone {
 				all[i].proved++
