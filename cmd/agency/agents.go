@@ -27,7 +27,7 @@ them answer, with all that it comes to.`
 
 func agentsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "agents", Short: "List, show, check and import agent files", Long: longAgents, Args: cobra.NoArgs,
+		Use: "agents", Short: "List, show, check and import agent files", Long: longAgents, Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(agentsList(a), agentsShow(a), agentsValidate(a), agentsImport(a))
@@ -37,7 +37,7 @@ func agentsCommand(a *app) *cobra.Command {
 func agentsList(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "The agents that count here", Args: cobra.NoArgs,
+		Use: "list", Short: "The agents that count here", Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			all, err := a.agents()
 			docs := all.List()
@@ -54,7 +54,7 @@ func agentsList(a *app) *cobra.Command {
 func agentsShow(a *app) *cobra.Command {
 	var asJSON, mermaid bool
 	cmd := &cobra.Command{
-		Use: "show NAME", Short: "An agent as a session would get it, and whom it comes to", Args: cobra.ExactArgs(1),
+		Use: "show NAME", Short: "An agent as a session would get it, and whom it comes to", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, faults := a.agents()
 			if faults != nil && !all.Has(args[0]) { // what is wrong may be what is asked for
@@ -114,7 +114,7 @@ and each by itself.`,
 func agentsImport(a *app) *cobra.Command {
 	var asJSON, replace, here bool
 	cmd := &cobra.Command{
-		Use: "import DIR", Short: "Copy the agent files of a folder to your own", Args: cobra.ExactArgs(1),
+		Use: "import DIR", Short: "Copy the agent files of a folder to your own", Args: exactly(1),
 		Long: `Copies each agent file below DIR, as it is written, into agents/ beside your own
 configuration, or with --here into agents/ of the repository. What cannot be read is
 named and left out; a file that is there already stays, but for --replace.`,

@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
+	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 )
 
@@ -83,6 +85,11 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 		if r.Gate == "" && len(run.Gates) == 1 { // the one that waits now, not one that opens until the answer is there
 			r.Gate = run.Gates[0].ID
 		}
+		if verb == agency.Reject && strings.TrimSpace(r.Note) == "" {
+			if err := reasonFor(ctx, a, c, run.ID, &r); err != nil {
+				return err
+			}
+		}
 		// A key that is missing here is named by the run when it needs one: a
 		// merge needs none.
 		r.Secrets, _ = a.secretsOf(ctx, h, c, run.ID)
@@ -104,6 +111,31 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 		return cameTo(got.Gate, doc)
 	})
 }
+
+// reasonFor asks why a gate is rejected, where somebody acts on the reason.
+func reasonFor(ctx context.Context, a *app, c *daemon.Connected, run agency.RunID, r *api.AnswerRequest) error {
+	gates, err := c.Gates(ctx, run)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(gates, func(g agency.Gate) bool { return g.ID == r.Gate && g.Open() })
+	if i < 0 || !tui.WantsReason(gates[i]) { // the host says what is wrong with it
+		return nil
+	}
+	missing := agency.Errorf(agency.KindInvalid, "reject: say why: whoever works on it next is told").WithMend("agency reject %s --reason TEXT", r.Gate)
+	if !a.asksPeople() {
+		return missing
+	}
+	if r.Note, err = prompt.Line(os.Stdin, a.out, "why? (an empty line opens your editor) ", agency.MaxGoal); err != nil {
+		return err
+	}
+	if r.Note == "" {
+		r.Note, err = editorOf(a).Text(ctx, "Say above this line why not: whoever works on it next is told.")
+	}
+	return err
+}
+
+func editorOf(a *app) prompt.Editor { return prompt.Editor{Env: a.env, Max: agency.MaxGoal} }
 
 // cameTo is the exit code of an approval: a script that goes on after it must
 // not take a merge for done that was not.
@@ -185,22 +217,4 @@ func (u *usd) positive(flag string) error {
 		return nil
 	}
 	return usage("--%s %s: %s", flag, u, wantUSD)
-}
-
-// flagFault says in words what a flag wants, where the error is that of a parser of
-// numbers.
-func flagFault(err error) error {
-	var bad *pflag.InvalidValueError
-	var number *strconv.NumError
-	if !errors.As(err, &bad) || !errors.As(err, &number) {
-		return err
-	}
-	want := "a number"
-	if bad.GetFlag().Value.Type() == "int" {
-		want = "a whole number"
-	}
-	if errors.Is(number, strconv.ErrRange) {
-		want += " that is not so large"
-	}
-	return fmt.Errorf("--%s %q: want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }

@@ -25,7 +25,7 @@ languages: names are not resolved) or text. A search of a repository that is not
 indexed yet answers by text, and indexes it before the command ends, for later
 ones. The index is in the repository's state folder, which the first run makes;
 before that every search is by text.`,
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: none, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(codeFind(a), codeRefs(a), codeCallers(a), codeOutline(a), codeSearch(a), codeRename(a))
 	return cmd
@@ -52,7 +52,7 @@ func codeFind(a *app) *cobra.Command {
 	var asJSON bool
 	var kind string
 	cmd := &cobra.Command{
-		Use: "find NAME", Short: "Where a name is defined", Args: cobra.ExactArgs(1),
+		Use: "find NAME", Short: "Where a name is defined", Args: exactly(1),
 		Example: "  agency code find Stack.Push --kind method",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kinds := []string{"any", "function", "class", "method", "variable"}; !slices.Contains(kinds, kind) {
@@ -128,7 +128,7 @@ func codeRefs(a *app) *cobra.Command {
 	var asJSON bool
 	var file string
 	cmd := &cobra.Command{
-		Use: "refs SYMBOL", Short: "Where a symbol is used", Args: cobra.ExactArgs(1),
+		Use: "refs SYMBOL", Short: "Where a symbol is used", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onCode(a, func(c *preview.Code) error {
 				out, err := used(cmd.Context(), c, args[0], file)
@@ -165,7 +165,7 @@ func codeCallers(a *app) *cobra.Command {
 	var asJSON bool
 	var file string
 	cmd := &cobra.Command{
-		Use: "callers SYMBOL", Short: "The functions and types in which a symbol is used", Args: cobra.ExactArgs(1),
+		Use: "callers SYMBOL", Short: "The functions and types in which a symbol is used", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onCode(a, func(c *preview.Code) error {
 				out, err := used(cmd.Context(), c, args[0], file)
@@ -195,7 +195,7 @@ func codeOutline(a *app) *cobra.Command {
 	var asJSON bool
 	var depth int
 	cmd := &cobra.Command{
-		Use: "outline PATH", Short: "What a file defines, or the files of a folder", Args: cobra.ExactArgs(1),
+		Use: "outline PATH", Short: "What a file defines, or the files of a folder", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onCode(a, func(c *preview.Code) error {
 				at, err := c.Rel(args[0])
@@ -271,7 +271,7 @@ func codeRename(a *app) *cobra.Command {
 	var asJSON, write bool
 	var file string
 	cmd := &cobra.Command{
-		Use: "rename SYMBOL NAME", Short: "Give a symbol another name wherever it is used, or nowhere", Args: cobra.ExactArgs(2),
+		Use: "rename SYMBOL NAME", Short: "Give a symbol another name wherever it is used, or nowhere", Args: exactly(2),
 		Long: `Prints the change, as a patch without context, and writes it with --write alone.
 All references get the new name or none does: where one cannot be told for
 certain it is refused, with the reason and the places.`,

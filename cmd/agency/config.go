@@ -12,12 +12,12 @@ import (
 
 func configCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config", Short: "Show and check the configuration", Args: cobra.NoArgs,
+		Use: "config", Short: "Show and check the configuration", Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "show", Short: "The effective configuration: each value and where it came from", Args: cobra.NoArgs,
+			Use: "show", Short: "The effective configuration: each value and where it came from", Args: none,
 			RunE: func(*cobra.Command, []string) error {
 				_, l, err := a.loadHere()
 				if err != nil {
@@ -28,7 +28,7 @@ func configCommand(a *app) *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "validate", Short: "Check the files; faults are shown with line, column and caret", Args: cobra.NoArgs,
+			Use: "validate", Short: "Check the files; faults are shown with line, column and caret", Args: none,
 			RunE: func(*cobra.Command, []string) error {
 				h, l, err := a.loadHere()
 				if err != nil {
@@ -52,7 +52,7 @@ func configCommand(a *app) *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "schema", Short: "The JSON schema of agency.yaml", Args: cobra.NoArgs,
+			Use: "schema", Short: "The JSON schema of agency.yaml", Args: none,
 			RunE: func(*cobra.Command, []string) error {
 				_, err := a.out.Write(config.Schema())
 				return err

@@ -18,7 +18,7 @@ func decisionsCommand(a *app) *cobra.Command {
 a key, what holds, and why. It is forgotten with their run, unless you keep it: a
 decision that is kept stands in the briefs of all later runs of this repository,
 until you drop it. A later run may decide otherwise for itself.`,
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: none, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(decisionsList(a), decisionsKeep(a), decisionsDrop(a))
 	return cmd

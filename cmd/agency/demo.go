@@ -28,7 +28,7 @@ type demoFlags struct {
 func demoCommand(a *app) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Show the whole pipeline on a sample repository, offline, without a key", Args: cobra.NoArgs,
+		Use: "demo", Short: "Show the whole pipeline on a sample repository, offline, without a key", Args: none,
 		Long: `Makes a sample repository in a temporary folder, runs an agent on it with the
 embedded rehearsal model, shows the live log, approves its own merge gate and
 ends with the merged, tested change. It needs git, and no network; the sample is
@@ -98,7 +98,7 @@ func (x *demonstration) play(ctx context.Context) error {
 // demoCheckCommand is what the sample's checks run where there is no Go.
 func demoCheckCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: demo.CheckCommand + " test|lint", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: demo.CheckCommand + " test|lint", Hidden: true, Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := demo.Check(cmd.Context(), ".", args[0], a.out)
 			if errors.Is(err, demo.ErrFailed) {

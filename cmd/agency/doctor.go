@@ -19,7 +19,7 @@ func doctorCommand(a *app) *cobra.Command {
 	var run, history string
 	var asJSON, agents bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check the machine, or with --run a run's record, tree and leftovers", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check the machine, or with --run a run's record, tree and leftovers", Args: none,
 		Long: `Checks git, the sandbox (by trying to break out of it), what it does not show and
 what was left running, keys, commands, disk and the store. With --run it checks
 one run: its record, its history, its sums, and that nothing of it was left

@@ -21,7 +21,7 @@ run's own branch says that it is done and what proves it.
 
 These commands edit the file in your checkout and leave every other field as it
 is; commit it yourself.`,
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: none, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(featuresList(a), featuresAdd(a), featuresDone(a))
 	return cmd
@@ -30,7 +30,7 @@ is; commit it yourself.`,
 func featuresList(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "Show the features, and which are ready", Args: cobra.NoArgs,
+		Use: "list", Short: "Show the features, and which are ready", Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			h, err := a.look()
 			if err != nil {
@@ -65,7 +65,7 @@ func featuresAdd(a *app) *cobra.Command {
 	var size string
 	var after []string
 	cmd := &cobra.Command{
-		Use: "add ID DESCRIPTION", Short: "Add a feature at the end of the backlog", Args: cobra.ExactArgs(2),
+		Use: "add ID DESCRIPTION", Short: "Add a feature at the end of the backlog", Args: exactly(2),
 		Example: `  agency features add durations "config.Load reads durations like 1h30m" \
     --test-file config/duration_test.go --verify "a timeout of 1h30m is 5400 s" --depends-on config`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -97,7 +97,7 @@ func featuresAdd(a *app) *cobra.Command {
 func featuresDone(a *app) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
-		Use: "done ID --evidence TEXT", Short: "Say that a feature is done, and why", Args: cobra.ExactArgs(1),
+		Use: "done ID --evidence TEXT", Short: "Say that a feature is done, and why", Args: exactly(1),
 		Long: "Says on your own word that a feature is done. A run that was started with agency run --feature says it itself.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			id := agency.FeatureID(args[0])

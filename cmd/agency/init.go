@@ -15,7 +15,7 @@ import (
 
 func initCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "init", Short: "Write agency.yaml with the commands that were detected", Args: cobra.NoArgs,
+		Use: "init", Short: "Write agency.yaml with the commands that were detected", Args: none,
 		Long: "Detects languages and the test, lint, type-check and build commands, and writes a commented agency.yaml\nat the repository's root. A file that is there stays as it is.",
 		RunE: func(c *cobra.Command, _ []string) error { return a.init(c.Context()) },
 	}

@@ -13,12 +13,12 @@ import (
 
 func notifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "notify", Short: "Try the places to which gates and ends of runs are announced", Args: cobra.NoArgs,
+		Use: "notify", Short: "Try the places to which gates and ends of runs are announced", Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON bool
 	test := &cobra.Command{
-		Use: "test", Short: "Send a test message to every configured place", Args: cobra.NoArgs,
+		Use: "test", Short: "Send a test message to every configured place", Args: none,
 		Long: "Sends a test message to every place under notify: in the configuration that a run here would have, with the\n" +
 			"keys of this environment, and says for each whether it was taken. Quiet hours do not hold it. The exit code is\n" +
 			"0 when all were, 1 when one was not, 2 when none is configured.",

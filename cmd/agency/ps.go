@@ -14,7 +14,7 @@ import (
 func psCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "ps", Short: "List the runs of this repository", Args: cobra.NoArgs,
+		Use: "ps", Short: "List the runs of this repository", Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := a.runs(cmd.Context())
 			if err != nil {

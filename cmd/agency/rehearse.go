@@ -13,7 +13,7 @@ import (
 func rehearseCommand(a *app) *cobra.Command {
 	var script, listen string
 	cmd := &cobra.Command{
-		Use: "rehearse", Short: "Serve the rehearsal player over the providers' wires, on loopback", Args: cobra.NoArgs,
+		Use: "rehearse", Short: "Serve the rehearsal player over the providers' wires, on loopback", Args: none,
 		Long: `Plays a script as if it were a model, over the wires of OpenAI (chat and responses),
 Anthropic and Gemini, so that a configuration can be tried without a key and faults can be injected. It holds nothing and
 reaches nothing; requests of web pages, and under another name than that of a loopback address, are refused.`,

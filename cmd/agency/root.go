@@ -1,11 +1,8 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"agency/internal/agency"
 	termapp "agency/internal/ui/tui/app"
 )
 
@@ -27,7 +24,7 @@ configuration; 3 a gate waits and the command was told not to wait;
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "agency", Short: "Delegate work on a git repository and trust what comes back", Long: longHelp,
-		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		SilenceErrors: true, SilenceUsage: true, Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if h, err := a.look(); err == nil && draws(a) {
 				return application(cmd.Context(), a, h, termapp.Options{})
@@ -35,9 +32,12 @@ func (a *app) root() *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	root.Version = versionLine(build())
+	root.SetVersionTemplate("{{.Version}}")
+	root.Flags().Bool("version", false, "print the version")
 	root.PersistentFlags().StringVar(&a.dir, "repo", ".", "work on the repository that holds `DIR`")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return agencyUsage(cmd, flagFault(err))
+		return agencyUsage(cmd, flagFault(cmd, err))
 	})
 	groups := []struct {
 		id, title string
@@ -67,49 +67,6 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommandGroupID("set")
 	sayUsage(root)
 	return root
-}
-
-// sayUsage makes what is wrong with arguments an error of usage, with the way
-// to the command's help.
-func sayUsage(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			if err == nil {
-				err = flagsNamed(cmd)
-			}
-			if err == nil || agency.KindOf(err) != agency.KindInternal {
-				return err
-			}
-			return agencyUsage(cmd, err)
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		sayUsage(sub)
-	}
-}
-
-// nameFlags are the flags whose text names something.
-var nameFlags = []string{
-	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen", "feature",
-}
-
-// flagsNamed refuses such a flag when it is empty, as named does for arguments:
-// --repo "$UNSET" must not mean this folder, nor --gate "" the only gate.
-func flagsNamed(cmd *cobra.Command) error {
-	for _, name := range nameFlags {
-		if !cmd.Flags().Changed(name) {
-			continue
-		}
-		if text, err := cmd.Flags().GetString(name); err == nil && strings.TrimSpace(text) == "" {
-			return usage("--%s is empty", name)
-		}
-	}
-	return nil
-}
-
-func agencyUsage(cmd *cobra.Command, err error) error {
-	return wrapUsage(err, cmd.CommandPath()+" --help")
 }
 
 // absentCommands are those of later versions: their names are promised, so

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -21,6 +22,8 @@ import (
 // runFlags are those of run.
 type runFlags struct {
 	mode, target, feature, agent string
+	file                         string // that holds the goal
+	edit                         bool
 	budget                       usd
 	parallel                     int
 	yes, noWait, detach, json    bool
@@ -33,7 +36,7 @@ type runFlags struct {
 func runCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "run GOAL | run FILE | run --agent NAME [INPUT]", Short: "Start a run and follow it",
+		Use: "run GOAL | run -f FILE | run FILE | run --agent NAME [INPUT]", Short: "Start a run and follow it",
 		Long: `Starts a run on the repository of the working directory and follows it.
 
 The run starts from HEAD; uncommitted files are left out and named. Those that
@@ -41,6 +44,9 @@ you ask for go along as a commit of their own, which the merge gate and agency
 diff show apart and which lands with the work; files that may hold a secret are
 refused. Its work lands on the branch agency/RUN/main, and in your branch only after you have
 approved the merge gate. Ctrl-C pauses the run.
+
+The goal is one argument, the text of a file (-f goal.md), of standard input (-), or
+what you write in your editor (--edit).
 
 A FILE such as team.yaml or plan.json holds a goal, settings, and, where you do
 not want a manager to plan, contracts; agency inspect RUN --plan --json prints
@@ -56,6 +62,8 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
   agency run "Fix the flaky test in ./queue" --budget 2 --yes
   agency run "Drop the v1 endpoints" --detach
   agency run "Drop the v1 endpoints" --mode contract --dry-run
+  agency run -f goal.md
+  gh issue view 42 | agency run -
   agency run --feature durations
   agency run team.yaml
   agency run --agent security-engineer "What may go wrong in ./auth?" >answer.md
@@ -63,13 +71,28 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
   agency inspect k3f9d2ab --plan --json >plan.json; agency run plan.json`,
 		Args: oneGoal,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.agent != "" {
-				return runAgent(cmd.Context(), a, f, args, cmd.InOrStdin())
+			text, err := wanted(cmd.Context(), a, f, args, cmd.InOrStdin())
+			if err != nil {
+				return err
 			}
-			return a.start(cmd.Context(), strings.Join(args, ""), f)
+			if f.agent != "" {
+				return runAgent(cmd.Context(), a, f, text)
+			}
+			return a.start(cmd.Context(), text, f)
 		},
 	}
-	fl := cmd.Flags()
+	defineRun(cmd.Flags(), &f)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
+			return usage("--max-parallel %d: want 1 or more", f.parallel)
+		}
+		f.budgeted = cmd.Flags().Changed("budget")
+		return nil
+	}
+	return cmd
+}
+
+func defineRun(fl *pflag.FlagSet, f *runFlags) {
 	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Var(&f.budget, "budget", "stop at a gate before spending more than `USD`")
@@ -81,19 +104,13 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
 	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
+	fl.StringVarP(&f.file, "file", "f", "", "take the goal from the text in `FILE`; -: from standard input")
+	fl.BoolVar(&f.edit, "edit", false, "write the goal in your editor (VISUAL or EDITOR)")
 	fl.StringVar(&f.feature, "feature", "", "work on the feature `ID` of features.json instead of a goal")
 	fl.StringVar(&f.agent, "agent", "", "have the agent `NAME` answer INPUT (agency agents list)")
 	fl.IntVar(&f.parallel, "max-parallel", 0, "most contracts of a team at work at once, `N` (default: max_parallel_agents)")
 	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; nothing is started or spent, but a team's plan is made")
 	fl.BoolVar(&f.noRepo, "no-repo", false, "with --agent: on text alone, in no repository")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
-			return usage("--max-parallel %d: want 1 or more", f.parallel)
-		}
-		f.budgeted = cmd.Flags().Changed("budget")
-		return nil
-	}
-	return cmd
 }
 
 func oneGoal(cmd *cobra.Command, args []string) error {
@@ -103,21 +120,34 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("no-repo") {
 		return agency.Errorf(agency.KindInvalid, "run: --no-repo is for an agent on text alone: a goal is worked on in a repository").WithMend("agency run --agent NAME --no-repo INPUT")
 	}
-	if cmd.Flags().Changed("feature") {
-		if len(args) > 0 {
-			return agency.Errorf(agency.KindInvalid, "run: a feature is a goal already, and here is another").WithMend("agency run --feature ID")
-		}
-		return nil
+	if err := oneSource(cmd, args); err != nil {
+		return err
 	}
 	switch {
+	case cmd.Flags().Changed("feature"), cmd.Flags().Changed("file"), cmd.Flags().Changed("edit"):
 	case len(args) == 0:
 		return agency.Errorf(agency.KindInvalid, "run: say what should be different").WithMend(`agency run "GOAL"`)
 	case len(args) > 1:
 		return agency.Errorf(agency.KindInvalid, "run: the goal is one argument, here are %d", len(args)).WithMend(`agency run %q`, strings.Join(args, " "))
 	case strings.TrimSpace(args[0]) == "":
 		return agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
-	case agency.CheckGoal(args[0]) != nil:
-		return agency.CheckGoal(args[0])
+	}
+	return nil
+}
+
+// oneSource refuses a goal from two places.
+func oneSource(cmd *cobra.Command, args []string) error {
+	var from []string
+	if len(args) > 0 {
+		from = append(from, fmt.Sprintf("%q", args[0]))
+	}
+	for _, name := range []string{"file", "edit", "feature"} {
+		if cmd.Flags().Changed(name) {
+			from = append(from, "--"+name)
+		}
+	}
+	if len(from) > 1 {
+		return usage("run: %s say the goal: want one of them", strings.Join(from, " and "))
 	}
 	return nil
 }
@@ -130,6 +160,9 @@ func agentFlags(cmd *cobra.Command, args []string) error {
 			return agency.Errorf(agency.KindInvalid, "run: --%s means nothing where an agent answers: nothing of it lands", other).WithMend(mend)
 		}
 	}
+	if err := oneSource(cmd, args); err != nil {
+		return err
+	}
 	if len(args) > 1 {
 		return agency.Errorf(agency.KindInvalid, "run: the input is one argument, here are %d", len(args)).WithMend("agency run --agent NAME %q", strings.Join(args, " "))
 	}
@@ -137,11 +170,7 @@ func agentFlags(cmd *cobra.Command, args []string) error {
 }
 
 // runAgent has an agent answer an input.
-func runAgent(ctx context.Context, a *app, f runFlags, args []string, in io.Reader) error {
-	input, err := inputOf(args, in, a.asksPeople())
-	if err != nil {
-		return err
-	}
+func runAgent(ctx context.Context, a *app, f runFlags, input string) (err error) {
 	var h daemon.Place
 	if f.noRepo {
 		h, err = a.claimNone(ctx)
@@ -167,25 +196,44 @@ func runAgent(ctx context.Context, a *app, f runFlags, args []string, in io.Read
 	return b.begin(ctx, h, req, f, a.out)
 }
 
-// inputOf is what an agent is to answer: the argument, or where it is none or - what stands
-// on standard input, which a person is not waited for.
-func inputOf(args []string, in io.Reader, asks bool) (string, error) {
-	const mend = `agency run --agent NAME "INPUT", or pipe it in`
-	input := strings.Join(args, "")
-	if len(args) == 0 && asks {
-		return "", agency.Errorf(agency.KindInvalid, "run: say what the agent is to answer").WithMend(mend)
+// wanted is the goal, or what an agent is to answer: the argument, the text of a file or of
+// standard input, or what the person writes. An agent reads standard input also where
+// nothing says so, but a person is not waited for.
+func wanted(ctx context.Context, a *app, f runFlags, args []string, in io.Reader) (string, error) {
+	from := f.file
+	if f.agent != "" && len(args) == 0 && !f.edit && f.file == "" {
+		if a.asksPeople() {
+			return "", agency.Errorf(agency.KindInvalid, "run: say what the agent is to answer").WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
+		}
+		from = "-"
 	}
-	if len(args) == 0 || input == "-" {
+	text := strings.Join(args, "")
+	if text == "-" {
+		from = "-"
+	}
+	switch {
+	case f.feature != "":
+		return "", nil
+	case f.edit && !onTerminal():
+		return "", agency.Errorf(agency.KindInvalid, "run: --edit needs a terminal").WithMend("agency run -f FILE")
+	case f.edit:
+		var err error
+		if text, err = editorOf(a).Text(ctx, "Say above this line what should be different."); err != nil {
+			return "", err
+		}
+	case from == "-":
 		raw, err := io.ReadAll(io.LimitReader(in, agency.MaxGoal+1))
 		if err != nil {
 			return "", agency.Errorf(agency.KindTransient, "standard input: %w", agency.Cause(err))
 		}
-		input = string(raw)
+		text = string(raw)
+	case from != "":
+		return preview.GoalIn(from)
 	}
-	if strings.TrimSpace(input) == "" {
-		return "", agency.Errorf(agency.KindInvalid, "run: there is nothing for the agent to answer").WithMend(mend)
+	if strings.TrimSpace(text) == "" {
+		return "", agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
 	}
-	return input, agency.CheckGoal(input)
+	return text, agency.CheckGoal(text)
 }
 
 func (a *app) start(ctx context.Context, goal string, f runFlags) error {

@@ -29,7 +29,7 @@ unpriced, seconds, median_seconds}; rates are shares of 1. No model has seconds.
 func statsCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "stats", Short: "Show success rates, cost and time by mode, role, model, kind and complexity", Long: longStats, Args: cobra.NoArgs,
+		Use: "stats", Short: "Show success rates, cost and time by mode, role, model, kind and complexity", Long: longStats, Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := a.look()
 			if err != nil {

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,70 +70,6 @@ func because(reason string) string {
 	return ": " + tui.Line(reason)
 }
 
-func oneRun(cmd *cobra.Command, args []string) error { return exactly(1)(cmd, args) }
-
-func exactly(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == n {
-			return named(args)
-		}
-		return agency.Errorf(agency.KindInvalid, "want %s, got %d", agency.Things(n, "argument", "arguments"), len(args)).WithMend("agency %s", cmd.Use)
-	}
-}
-
-// atMostOne accepts a run's name or none.
-func atMostOne(_ *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usage("want one argument or none, got %d", len(args))
-	}
-	return named(args)
-}
-
-// named refuses an empty argument: an unset variable of a script must not mean
-// whichever run there is.
-func named(args []string) error {
-	for _, arg := range args {
-		if strings.TrimSpace(arg) == "" {
-			return usage("an argument is empty")
-		}
-	}
-	return nil
-}
-
-// oneOf has a command refuse flags beside each other of which one is left out silently
-// otherwise. It wraps the command's arguments, which are looked at before cobra looks at
-// its groups: that one's words are for programmers, and its errors are of no kind.
-func oneOf(cmd *cobra.Command, names ...string) {
-	cmd.MarkFlagsMutuallyExclusive(names...) // for the completion of shells
-	check := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return err
-		}
-		var given []string
-		for _, name := range names {
-			if f := cmd.Flags().Lookup(name); f.Changed {
-				given = append(given, "--"+name)
-			}
-		}
-		if len(given) < 2 {
-			return nil
-		}
-		return wrapUsage(fmt.Errorf("%s: %s: one of them, not %s", cmd.Name(), strings.Join(given, " and "), bothOrAll(len(given))), cmd.CommandPath()+" --help")
-	}
-}
-
-func bothOrAll(n int) string {
-	if n == 2 {
-		return "both"
-	}
-	return "all"
-}
-
-func wrapUsage(err error, mend string) error {
-	return agency.Errorf(agency.KindInvalid, "%w", err).WithMend("%s", mend)
-}
-
 func pauseCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "pause RUN", Short: "Stop a run at its next turn boundary", Args: oneRun,
@@ -175,4 +111,59 @@ func mergeCommand(a *app) *cobra.Command {
 			})
 		},
 	}
+}
+
+func sayCommand(a *app) *cobra.Command {
+	var to, reply string
+	cmd := &cobra.Command{
+		Use: "say RUN TEXT", Short: "Send a message into a run", Args: exactly(2),
+		Long: "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn. In a tiered run, whose visionary has no turn while others build, it goes to everyone who is at work\nthen, and whoever begins later reads it first; --to names one. To one that waits for an answer it is the answer. How far it has come, and the ids of messages, are shown by:\nagency inspect RUN --messages.",
+		Example: `  agency say k3f9d2ab "the parser must also accept 1d"
+  agency say k3f9d2ab --reply-to scaffolder-parser/parser/1/3/1 "yes, hours too"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return sayTo(cmd.Context(), a, args[0], api.SayRequest{To: to, InReplyTo: agency.MessageID(reply), Text: args[1]})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads; in a tiered run, while it builds, everyone)")
+	cmd.Flags().StringVar(&reply, "reply-to", "", "the `ID` of the message that this one answers; it goes to its sender where --to names nobody")
+	return cmd
+}
+
+// sayTo sends a message into a run.
+func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
+	return a.withRun(ctx, name, daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+		id, err := newID()
+		if err != nil {
+			return err
+		}
+		reply := r.InReplyTo
+		r.ID, r.By = agency.MessageID(id), who()
+		m, err := c.Say(ctx, run.ID, r)
+		if err != nil {
+			return err
+		}
+		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), m.Status)
+		switch {
+		case m.To == agency.Everyone:
+			a.printf(a.out, "whoever begins later reads it first, the others before their next turn, and who builds is not done before that\n(agency inspect %[1]s --messages says who has; for one of them: agency say %[1]s --to AGENT TEXT)\n", run.ID)
+		case reply != "":
+			a.printf(a.out, "it answers message %s\n", m.InReplyTo)
+		case m.InReplyTo != "":
+			a.printf(a.out, "it answers the question %s\n", m.InReplyTo)
+		case r.To == "" && cmp.Or(run.MovedTo, run.Mode) == agency.ModeTiered:
+			a.printf(a.out, "nobody builds now: it is read when %s plans or accepts\n", m.To)
+		}
+		return nil
+	})
+}
+
+// readers is to whom a message went.
+func readers(m api.SaidDoc) string {
+	switch {
+	case m.To != agency.Everyone:
+		return cmp.Or(m.To, string(m.ToRole))
+	case len(m.Readers) == 0:
+		return "everyone"
+	}
+	return "everyone at work (" + agency.JoinIDs(m.Readers, ", ") + ")"
 }

@@ -17,7 +17,7 @@ type trustFlags struct{ yes, show, revoke bool }
 func trustCommand(a *app) *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
-		Use: "trust", Short: "Show and accept what a repository's configuration asks for", Args: cobra.NoArgs,
+		Use: "trust", Short: "Show and accept what a repository's configuration asks for", Args: none,
 		Long: `A repository's agency.yaml can narrow what a run may reach, but not widen it:
 other providers, hosts, paths or a sandbox that is off need your trust, and so do
 the repository's agent files before one of them answers (run --agent). It is

@@ -37,19 +37,21 @@ func selfFile() string {
 	return path
 }
 
+func versionLine(b api.Build) string {
+	s := "agency " + b.Version
+	if b.Commit != "" {
+		s += fmt.Sprintf(" (%.12s)", b.Commit)
+	}
+	return fmt.Sprintf("%s %s %s/%s\n", s, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func versionCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
-			return a.showAsIs(asJSON, b, func() string {
-				s := "agency " + b.Version
-				if b.Commit != "" {
-					s += fmt.Sprintf(" (%.12s)", b.Commit)
-				}
-				return fmt.Sprintf("%s %s %s/%s\n", s, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			})
+			return a.showAsIs(asJSON, b, func() string { return versionLine(b) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -182,7 +182,7 @@ const maxTeamFile = 6 << 20
 // a goal.
 func teamFile(arg string) (config.Source, error) {
 	if !isTeamFile(arg) {
-		return config.Source{}, nil
+		return config.Source{}, notGoal(arg)
 	}
 	path := strings.TrimSpace(arg)
 	info, err := os.Stat(path)
@@ -209,6 +209,18 @@ func teamFile(arg string) (config.Source, error) {
 		b = []byte{}
 	}
 	return config.Source{Path: path, Data: b}, nil
+}
+
+// GoalIn is the goal that is the text of a file.
+func GoalIn(path string) (string, error) {
+	raw, err := bounded.ReadAt(path, agency.MaxGoal)
+	if err != nil {
+		return "", agency.Errorf(agency.KindInvalid, "run -f %s: %w", path, agency.Cause(err))
+	}
+	if strings.TrimSpace(string(raw)) == "" {
+		return "", agency.Errorf(agency.KindInvalid, "run -f %s: the file is empty", path)
+	}
+	return string(raw), agency.CheckGoal(string(raw))
 }
 
 // given is the goal and plan of a run: those of its file, where it has one.
@@ -238,6 +250,26 @@ func isTeamFile(arg string) bool {
 	low := strings.ToLower(arg)
 	named := strings.HasSuffix(low, ".yaml") || strings.HasSuffix(low, ".yml") || strings.HasSuffix(low, ".json")
 	return named && (!strings.ContainsFunc(arg, unicode.IsSpace) || fileExists(arg))
+}
+
+// notGoal refuses a word that names something: work on a goal that nobody meant costs money.
+func notGoal(arg string) error {
+	arg = strings.TrimSpace(arg)
+	if strings.ContainsFunc(arg, unicode.IsSpace) {
+		return nil
+	}
+	if strings.Contains(arg, "://") {
+		return agency.Errorf(agency.KindInvalid, "run %s: this is an address, and no goal", arg).
+			WithMend("say what should be different, with the address in it: agency run \"GOAL\"")
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err != nil:
+		return nil
+	case info.IsDir():
+		return agency.Errorf(agency.KindInvalid, "run %s: this is a folder, and no goal", arg).WithMend("say what should be different in it: agency run \"GOAL\"")
+	}
+	return agency.Errorf(agency.KindInvalid, "run %s: this is a file, and no goal", arg).WithMend("agency run -f %s, if the goal stands in it", arg)
 }
 
 func fileExists(path string) bool {

@@ -208,6 +208,13 @@ func Answers(g agency.Gate) []Answer {
 	}
 }
 
+// WantsReason tells whether whoever rejects a gate is to say why: somebody acts on it.
+func WantsReason(g agency.Gate) bool {
+	return slices.ContainsFunc(Answers(g), func(a Answer) bool {
+		return strings.HasPrefix(a.Command, "agency reject") && strings.HasSuffix(a.Command, " --reason TEXT")
+	})
+}
+
 // grants are the approvals of a budget gate.
 func grants(g agency.Gate, approve string) []Answer {
 	if g.Grant != nil && g.Grant.Limit != "usd" {

@@ -1,0 +1,28 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Line asks a question and reads the answer to the end of its line, of at most so many
+// bytes. Nothing is read beyond the line.
+func Line(in io.Reader, out io.Writer, question string, most int) (string, error) {
+	if _, err := fmt.Fprint(out, question); err != nil {
+		return "", err
+	}
+	var line []byte
+	for one := make([]byte, 1); len(line) < most; {
+		n, err := in.Read(one)
+		if n == 1 && one[0] == '\n' || errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		line = append(line, one[:n]...)
+	}
+	return strings.TrimSpace(string(line)), nil
+}
