@@ -170,7 +170,20 @@ func gone(err error) bool {
 
 // messageID is that of the message by which an agent is told.
 func messageID(d agency.SharedDecision, to agency.AgentID) agency.MessageID {
-	return agency.MessageID(fmt.Sprintf("decision/%d/%s", d.ID, to))
+	return agency.MessageID(fmt.Sprintf("%s%d/%s", toldPrefix, d.ID, to))
+}
+
+// toldPrefix begins the ids of the messages by which agents are told.
+const toldPrefix = "decision/"
+
+// StillHolding are those of messages that hold still: one that tells of a decision does until
+// its key is decided anew.
+func StillHolding(q store.Querier, run agency.RunID, told []agency.Message) ([]agency.Message, error) {
+	all, err := List(q, run, "")
+	return slices.DeleteFunc(told, func(m agency.Message) bool {
+		ofDecision := m.Type == agency.MessageStateChanged && strings.HasPrefix(string(m.ID), toldPrefix)
+		return ofDecision && !slices.ContainsFunc(all, func(d agency.SharedDecision) bool { return messageID(d, agency.AgentID(m.To)) == m.ID })
+	}), err
 }
 
 // content is a decision as the value of its key.

@@ -200,3 +200,39 @@ func TestCatchUp(t *testing.T) {
 		t.Errorf("told %s", got)
 	}
 }
+
+// What an agent was told of a decision holds for its next attempt until the key is decided
+// anew; what it was told otherwise holds on.
+func TestStillHolding(t *testing.T) {
+	f := newTable(t)
+	for i, d := range []agency.SharedDecision{
+		of("ada", "a", "api/errors", "values"), of("ada", "a", "api/errors", "types"), of("ada", "a", "api/names", "short"),
+	} {
+		d.Version = []int64{0, 1, 0}[i]
+		if _, _, err := f.note(d, fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Do(func(tx *store.Tx) error {
+		err := board.Send(tx, agency.Message{ID: "m", RunID: run, From: agency.FromHuman, To: "ben", Type: agency.MessageStateChanged, Body: "by hand"})
+		return err
+	})
+	f.Do(func(tx *store.Tx) error {
+		all, err := board.Messages(tx, run)
+		if err != nil {
+			return err
+		}
+		holds, err := decision.StillHolding(tx, run, all)
+		var bodies []string
+		for _, m := range holds {
+			if m.To != "ben" {
+				continue
+			}
+			bodies = append(bodies, strings.SplitN(m.Body, "\n", 2)[0])
+		}
+		if got := strings.Join(bodies, "; "); got != "api/errors, version 2, by ada: types; api/names, version 1, by ada: short; by hand" {
+			t.Errorf("%s", got)
+		}
+		return err
+	})
+}

@@ -122,6 +122,11 @@ func reachHTTP(ctx context.Context, c Channel) error {
 	if err != nil {
 		return err
 	}
+	return reason(reachURL(ctx, u))
+}
+
+// reachURL connects to where requests to an address go.
+func reachURL(ctx context.Context, u *url.URL) error {
 	if p, err := http.ProxyFromEnvironment(&http.Request{URL: u}); err == nil && p != nil {
 		u = p // it alone can be reached from here
 	}
@@ -129,7 +134,7 @@ func reachHTTP(ctx context.Context, c Channel) error {
 	if port == "" {
 		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
 	}
-	return reason(connect(ctx, net.JoinHostPort(u.Hostname(), port), u.Hostname(), u.Scheme == "https"))
+	return connect(ctx, net.JoinHostPort(u.Hostname(), port), u.Hostname(), u.Scheme == "https")
 }
 
 func connect(ctx context.Context, addr, host string, secure bool) error {

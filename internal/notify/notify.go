@@ -93,7 +93,7 @@ func (s Sender) Send(ctx context.Context, c Channel, m Message) error {
 	case Desktop:
 		return desktop(ctx, m)
 	case Shoutrrr:
-		return s.shout(ctx, c, m)
+		return s.shout(ctx, order{Channel: c, Message: m})
 	}
 	return agency.Errorf(agency.KindInvalid, "there is no such type of channel").WithMend("agency config validate")
 }
@@ -115,6 +115,8 @@ func (s Sender) Reach(ctx context.Context, c Channel) error {
 	case Desktop:
 		_, err := desktopProgram()
 		return err
+	case Shoutrrr: // only the library knows where its addresses lead
+		return s.shout(ctx, order{Channel: c, Message: Message{Title: "agency", Lines: []string{"looks"}}, Look: true})
 	}
-	return nil // only the library knows where its addresses lead
+	return nil
 }

@@ -93,23 +93,28 @@ func TestErrorsSayWhyAndNotWhere(t *testing.T) {
 	gone, _ := server(t, 404, nil)
 	tls := httptest.NewTLSServer(http.NotFoundHandler())
 	defer tls.Close()
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // what the library sends far goes nowhere
 	for name, tt := range map[string]struct {
 		c    Channel
 		kind agency.Kind
 		want string
 	}{
-		"redirect":    {Channel{Type: Webhook, URL: moved}, agency.KindInvalid, "redirects"},
-		"later":       {Channel{Type: Webhook, URL: cannot}, agency.KindTransient, "status 503"},
-		"gone":        {Channel{Type: Slack, URL: gone}, agency.KindInvalid, "status 404"},
-		"closed":      {Channel{Type: Webhook, URL: "http://127.0.0.1:1/" + canary}, agency.KindTransient, "refused"},
-		"certificate": {Channel{Type: Webhook, URL: tls.URL + "/" + canary}, agency.KindInvalid, "not trusted"},
-		"plain":       {Channel{Type: Webhook, URL: "http://192.0.2.1/" + canary}, agency.KindInvalid, "http:// to another machine"},
-		"address":     {Channel{Type: Slack, URL: "://" + canary}, agency.KindInvalid, "no address"},
-		"mail":        {Channel{Type: Email, URL: "smtp://u:" + canary + "@127.0.0.1:1", To: []string{"a@b"}}, agency.KindTransient, "refused"},
-		"no service":  {Channel{Type: Shoutrrr, URL: "none://" + canary}, agency.KindInvalid, "no such service"},
-		"library":     {Channel{Type: Shoutrrr, URL: strings.Replace(cannot, "http://", "generic://", 1) + "?disabletls=yes"}, agency.KindTransient, "status 503"},
-		"library far": {Channel{Type: Shoutrrr, URL: strings.Replace(moved, "http://", "generic://", 1) + "?disabletls=yes"}, agency.KindInvalid, "redirects"},
-		"library tls": {Channel{Type: Shoutrrr, URL: "generic://192.0.2.1/" + canary + "?disabletls=yes"}, agency.KindInvalid, "check of certificates"},
+		"redirect":        {Channel{Type: Webhook, URL: moved}, agency.KindInvalid, "redirects"},
+		"later":           {Channel{Type: Webhook, URL: cannot}, agency.KindTransient, "status 503"},
+		"gone":            {Channel{Type: Slack, URL: gone}, agency.KindInvalid, "status 404"},
+		"closed":          {Channel{Type: Webhook, URL: "http://127.0.0.1:1/" + canary}, agency.KindTransient, "refused"},
+		"certificate":     {Channel{Type: Webhook, URL: tls.URL + "/" + canary}, agency.KindInvalid, "not trusted"},
+		"plain":           {Channel{Type: Webhook, URL: "http://192.0.2.1/" + canary}, agency.KindInvalid, "http:// to another machine"},
+		"address":         {Channel{Type: Slack, URL: "://" + canary}, agency.KindInvalid, "no address"},
+		"mail":            {Channel{Type: Email, URL: "smtp://u:" + canary + "@127.0.0.1:1", To: []string{"a@b"}}, agency.KindTransient, "refused"},
+		"no service":      {Channel{Type: Shoutrrr, URL: "none://" + canary}, agency.KindInvalid, "no such service"},
+		"library":         {Channel{Type: Shoutrrr, URL: strings.Replace(cannot, "http://", "generic://", 1) + "?disabletls=yes"}, agency.KindTransient, "status 503"},
+		"library far":     {Channel{Type: Shoutrrr, URL: strings.Replace(moved, "http://", "generic://", 1) + "?disabletls=yes"}, agency.KindInvalid, "redirects"},
+		"library own far": {Channel{Type: Shoutrrr, URL: strings.Replace(moved, "http://", "ntfy://", 1) + "?scheme=http"}, agency.KindInvalid, "redirects"},
+		"library closed":  {Channel{Type: Shoutrrr, URL: "ntfy://127.0.0.1:1/" + canary + "?scheme=http"}, agency.KindTransient, "connection was refused"},
+		"library plain":   {Channel{Type: Shoutrrr, URL: "ntfy://192.0.2.1/" + canary + "?scheme=http"}, agency.KindInvalid, "without encryption"},
+		"library quiet":   {Channel{Type: Shoutrrr, URL: "telegram://110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDs" + canary[:3] + "@telegram?chats=@c"}, agency.KindTransient, "connection was refused"},
+		"library tls":     {Channel{Type: Shoutrrr, URL: "generic://192.0.2.1/" + canary + "?disabletls=yes"}, agency.KindInvalid, "check of certificates"},
 	} {
 		err := (Sender{}).Send(t.Context(), tt.c, told)
 		if err == nil || agency.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
@@ -133,6 +138,26 @@ func TestShoutrrrSends(t *testing.T) {
 	}
 	if _, body := got(); !strings.Contains(body, "agency approve run-1") {
 		t.Errorf("sent %q", body)
+	}
+}
+
+// Whether a service of the library can be reached is seen without sending anything.
+func TestShoutrrrIsLookedFor(t *testing.T) {
+	url, got := server(t, 200, nil)
+	here := strings.TrimPrefix(url, "http://")
+	for _, c := range []string{"ntfy://" + here + "?scheme=http", "generic://" + here + "?disabletls=yes"} {
+		if err := (Sender{}).Reach(t.Context(), Channel{Type: Shoutrrr, URL: c}); err != nil {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+	if r, _ := got(); r != nil {
+		t.Error("something was sent")
+	}
+	for _, c := range []string{"ntfy://127.0.0.1:1/a?scheme=http", "generic://127.0.0.1:1/?disabletls=yes", "gotify://127.0.0.1:1/AzyoeNS.D4iJLVa?disabletls=yes", "mattermost://127.0.0.1:1/token?disabletls=yes"} {
+		err := (Sender{}).Reach(t.Context(), Channel{Type: Shoutrrr, URL: c})
+		if err == nil || !strings.Contains(err.Error(), "connection was refused") {
+			t.Errorf("%s: %v", c, err)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ const childName = "agency-notify"
 type order struct {
 	Channel Channel `json:"channel"`
 	Message Message `json:"message"`
+	Look    bool    `json:"look,omitempty"` // nothing is sent: see whether the service can be reached
 }
 
 type outcome struct {
@@ -38,12 +39,12 @@ type outcome struct {
 	Mend string `json:"mend,omitempty"`
 }
 
-// shout sends over a service of shoutrrr.
-func (s Sender) shout(ctx context.Context, c Channel, m Message) error {
-	if err := service(c); err != nil {
+// shout sends over a service of shoutrrr, or sees whether it can be reached.
+func (s Sender) shout(ctx context.Context, what order) error {
+	if err := service(what.Channel); err != nil {
 		return err
 	}
-	spec, err := json.Marshal(order{c, m})
+	spec, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
@@ -82,8 +83,9 @@ func Child() {
 	if err := json.NewDecoder(io.LimitReader(os.Stdin, 1<<20)).Decode(&o); err != nil {
 		os.Exit(1)
 	}
-	http.DefaultTransport = &fenced{next: http.DefaultTransport, insecure: o.Channel.Insecure}
-	if err := shoutHere(o.Channel, o.Message); err != nil {
+	f := &fence{insecure: o.Channel.Insecure, look: o.Look}
+	http.DefaultTransport = fenced{f, http.DefaultTransport}
+	if err := shoutHere(f, o.Channel, o.Message); err != nil {
 		done = outcome{Kind: agency.KindOf(err).String(), Text: err.Error(), Mend: agency.MendOf(err)}
 	}
 	if json.NewEncoder(os.Stdout).Encode(done) != nil {
@@ -113,9 +115,9 @@ func service(c Channel) error {
 	return nil
 }
 
-// shoutHere sends in this process. What the library says of a failure quotes addresses, so
-// only what kind it was is taken from it.
-func shoutHere(c Channel, m Message) error {
+// shoutHere sends in this process. What the library says of a failure quotes addresses, and
+// of some failures it says nothing, so what came of it is what went over the fence.
+func shoutHere(f *fence, c Channel, m Message) error {
 	r := router.ServiceRouter{Timeout: Timeout}
 	s, err := r.Locate(c.URL)
 	if errors.Is(err, router.ErrUnknownService) {
@@ -124,35 +126,56 @@ func shoutHere(c Channel, m Message) error {
 	if err != nil {
 		return refused("its url is not of the form that the service wants").WithMend("see the services of shoutrrr for the form of the url")
 	}
+	f.around(s)
 	params := types.Params{}
 	params.SetTitle(m.Title)
 	err = s.Send(strings.Join(m.Lines, "\n"), &params)
-	if err == nil {
+	switch {
+	case f.look && (f.err == nil || errors.Is(f.err, errLooked)): // or it speaks something else than HTTP, and nothing is known
 		return nil
-	}
-	seen, _ := http.DefaultTransport.(*fenced)
-	if seen != nil && seen.err != nil {
-		return reason(seen.err)
-	}
-	if seen != nil && seen.code != 0 {
-		if err := status(seen.code); err != nil {
-			return err
-		}
+	case f.err != nil:
+		return reason(f.err)
+	case f.code != 0 && status(f.code) != nil:
+		return status(f.code)
+	case err == nil:
+		return nil
 	}
 	return agency.Errorf(agency.KindTransient, "the service refused the message").WithMend("see whether the url is right: agency notify test")
 }
 
-// fenced holds requests to the host that they are for, to encryption and to bounds.
-type fenced struct {
-	next     http.RoundTripper
+// fence holds requests to the host that they are for, to encryption and to bounds, and
+// remembers what came of the last one.
+type fence struct {
 	insecure bool
+	look     bool // requests go nowhere: their hosts are looked for
 	code     int
 	err      error
 }
 
-func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && !f.insecure && !loopback(r.URL.Hostname()) {
-		f.err = errPlain
+// errLooked is a request that was not sent, whose host answers.
+var errLooked = errors.New("looked for")
+
+// around has a service that brings an HTTP client of its own send over the fence, too.
+func (f *fence) around(s types.Service) {
+	switch s := s.(type) {
+	case interface{ GetHTTPClient() *http.Client }:
+		if c := s.GetHTTPClient(); c != nil && c.Transport != nil {
+			c.Transport = fenced{f, c.Transport}
+		}
+	case interface{ SetHTTPClient(*http.Client) }:
+		s.SetHTTPClient(&http.Client{Timeout: Timeout}) // of the default transport, which is fenced
+	}
+}
+
+// fenced is a transport behind a fence.
+type fenced struct {
+	*fence
+	next http.RoundTripper
+}
+
+func (f fenced) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.err = f.allowed(r)
+	if f.err != nil {
 		return nil, f.err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), Timeout)
@@ -171,6 +194,22 @@ func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res.Body = bounded{io.LimitReader(res.Body, maxAnswer), res.Body, cancel}
 	return res, nil
+}
+
+// allowed tells why a request is not sent.
+func (f *fence) allowed(r *http.Request) error {
+	if r.URL.Scheme != "https" && !f.insecure && !loopback(r.URL.Hostname()) {
+		return errPlain
+	}
+	if !f.look {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), ReachTimeout)
+	defer cancel()
+	if err := reachURL(ctx, r.URL); err != nil {
+		return err
+	}
+	return errLooked
 }
 
 type bounded struct {

@@ -9,6 +9,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/brief"
+	"agency/internal/decision"
 	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/text"
@@ -104,6 +105,9 @@ func (b *Mailbox) Processed(tx *store.Tx, which []agency.MessageID) error {
 func (b *Mailbox) Binding(q store.Querier, room int) ([]agency.Message, error) {
 	out, err := board.ReadBy(q, b.Spec.Run, b.Spec.Agent)
 	if err != nil {
+		return nil, err
+	}
+	if out, err = decision.StillHolding(q, b.Spec.Run, out); err != nil {
 		return nil, err
 	}
 	out = slices.DeleteFunc(out, func(m agency.Message) bool { return !brief.Binds(m) })

@@ -231,7 +231,7 @@ func TestToldOnce(t *testing.T) {
 		t.Fatalf("keys %q", keys)
 	}
 	want := []string{"goal: Mend it", "ready to land", "run: run-1", "agency approve g1", "agency reject g1 --reason TEXT", "agency inspect run-1"}
-	if got[0].Title != "calc: a merge gate waits for you" || !slices.Equal(got[0].Lines, want) {
+	if got[0].Title != "calc: the merge gate waits for you" || !slices.Equal(got[0].Lines, want) {
 		t.Errorf("%q %q", got[0].Title, got[0].Lines)
 	}
 	if got[1].Event != "failure" || got[1].Title != "calc: the run failed" {

@@ -101,7 +101,7 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 	if err != nil || !slices.ContainsFunc(open, func(g agency.Gate) bool { return g.ID == d.Gate }) {
 		return n, false, err
 	}
-	n.title = "a " + string(d.Kind) + " gate waits for you"
+	n.title = "the " + string(d.Kind) + " gate waits for you"
 	approve, reject := "agency approve "+string(d.Gate), "agency reject "+string(d.Gate)
 	switch d.Kind {
 	case agency.GateQuestion, agency.GateEscalation:
