@@ -144,6 +144,8 @@ func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
 		}
 		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), m.Status)
 		switch {
+		case m.To == agency.Everyone && len(m.Readers) == 0:
+			a.printf(a.out, "nobody is at work now: whoever begins next reads it first (agency inspect %s --messages says who has)\n", run.ID)
 		case m.To == agency.Everyone:
 			a.printf(a.out, "whoever begins later reads it first, the others before their next turn, and who builds is not done before that\n(agency inspect %[1]s --messages says who has; for one of them: agency say %[1]s --to AGENT TEXT)\n", run.ID)
 		case reply != "":

@@ -65,7 +65,8 @@ func recoverRun(tx *store.Tx, run agency.Run, now time.Time) error {
 			return err
 		}
 	}
-	if run.State != agency.StateRunning && run.State != agency.StatePlanning {
+	// One that waits at no gate had its answer as its host died.
+	if run.State != agency.StateRunning && run.State != agency.StatePlanning && !(run.State == agency.StateWaiting && len(gates) == 0) {
 		return nil
 	}
 	ctl, err := registry.ReadControl(tx, run.ID)

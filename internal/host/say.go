@@ -29,7 +29,7 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (said
 			return err
 		}
 		if run.State.Final() {
-			return agency.Errorf(agency.KindConflict, "run %s has %s; nobody would read it", id, run.State)
+			return agency.Errorf(agency.KindConflict, "run %s %s; nobody would read it", id, run.State.Has())
 		}
 		m, question := m, false
 		if r.InReplyTo != "" {
@@ -87,15 +87,15 @@ func address(tx *store.Tx, run agency.Run, m agency.Message, to string) (_ agenc
 }
 
 // forAll tells whether what names no reader is for everyone: in a tiered run the one who
-// leads has no turn while its workstreams are built, so that all who are at work read it, and
-// whoever begins later. Where the one who leads waits with a question it is the answer. A
+// leads has no turn while its workstreams are built, nor while the run waits at a gate, so
+// that all who are at work read it, and whoever begins later. Where the one who leads waits with a question it is the answer. A
 // message that was sent before keeps its readers.
 func forAll(tx *store.Tx, run agency.Run, id agency.MessageID) (bool, error) {
 	if old, err := board.Get(tx, run.ID, id); agency.KindOf(err) != agency.KindNotFound {
 		return old.To == agency.Everyone, err
 	}
 	contracts, err := registry.Contracts(tx, run.ID)
-	if err != nil || !builds(run, contracts) {
+	if err != nil || cmp.Or(run.MovedTo, run.Mode) != agency.ModeTiered || run.State != agency.StateWaiting && !builds(contracts) {
 		return false, err
 	}
 	_, asks, err := board.Question(tx, run.ID, agency.AgentID(leader(run, contracts)))
@@ -103,9 +103,8 @@ func forAll(tx *store.Tx, run agency.Run, id agency.MessageID) (bool, error) {
 }
 
 // builds tells whether workstreams of a tiered run are open.
-func builds(run agency.Run, contracts []agency.Contract) bool {
-	return cmp.Or(run.MovedTo, run.Mode) == agency.ModeTiered &&
-		slices.ContainsFunc(contracts, func(c agency.Contract) bool { return !c.Steers() && !c.Status.Final() })
+func builds(contracts []agency.Contract) bool {
+	return slices.ContainsFunc(contracts, func(c agency.Contract) bool { return !c.Steers() && !c.Status.Final() })
 }
 
 // answer addresses a message that answers another: to its sender, or to those

@@ -79,19 +79,21 @@ func TestWhoReadsWhatNamesNobody(t *testing.T) {
 		return agency.Contract{ID: "words", Type: agency.TypeFeature, AssignedRole: agency.RoleImplementer, Status: status}
 	}
 	plan := agency.Contract{ID: agency.PlanContract, Type: agency.TypeDesign, AssignedRole: agency.RoleVisionary, Status: agency.StatusInProgress}
-	if run := (agency.Run{Mode: agency.ModeTiered}); builds(run, []agency.Contract{plan, work(agency.StatusComplete)}) || !builds(run, []agency.Contract{plan, work(agency.StatusBlocked)}) {
+	if builds([]agency.Contract{plan, work(agency.StatusComplete)}) || !builds([]agency.Contract{plan, work(agency.StatusBlocked)}) {
 		t.Error("it builds while work is open, and no longer")
 	}
 	for name, tt := range map[string]struct {
 		mode      agency.Mode
 		contracts []agency.Contract
 		asks      bool
+		waits     bool // at a gate
 		want      string
 	}{
-		"building":    {agency.ModeTiered, []agency.Contract{plan, work(agency.StatusInProgress)}, false, agency.Everyone},
-		"planning":    {agency.ModeTiered, []agency.Contract{plan}, false, "t1_visionary"},
-		"asks":        {agency.ModeTiered, []agency.Contract{plan, work(agency.StatusPending)}, true, "t1_visionary"},
-		"of any mode": {agency.ModeMultiAgent, []agency.Contract{work(agency.StatusPending)}, false, "project_manager"},
+		"building":    {agency.ModeTiered, []agency.Contract{plan, work(agency.StatusInProgress)}, false, false, agency.Everyone},
+		"plan gate":   {agency.ModeTiered, []agency.Contract{plan}, false, true, agency.Everyone},
+		"planning":    {agency.ModeTiered, []agency.Contract{plan}, false, false, "t1_visionary"},
+		"asks":        {agency.ModeTiered, []agency.Contract{plan, work(agency.StatusPending)}, true, false, "t1_visionary"},
+		"of any mode": {agency.ModeMultiAgent, []agency.Contract{work(agency.StatusPending)}, false, false, "project_manager"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t)
@@ -102,6 +104,9 @@ func TestWhoReadsWhatNamesNobody(t *testing.T) {
 					return err
 				}
 				run.Mode = tt.mode
+				if tt.waits {
+					run.State = agency.StateWaiting
+				}
 				for _, c := range tt.contracts {
 					c.RunID = run.ID
 					if err := registry.CreateContract(tx, c); err != nil {

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"agency/internal/agency"
@@ -95,9 +96,11 @@ func (p plain) Error() string { return string(p) }
 
 // AtDoor says whether the provider refused the request before it counted a
 // token of it, if nothing of an answer had come. An error within a stream has
-// the same kinds and is not free.
+// the same kinds and is not free, nor is what a gateway says that lost the provider (502, 504).
 func (f *Fault) AtDoor() bool {
 	switch f.Kind {
+	case Server:
+		return f.Status == http.StatusInternalServerError
 	case RateLimited, Quota, Overloaded, RefusedConnection, Auth, ModelNotFound, InvalidRequest, ContextOverflow:
 		return true
 	}

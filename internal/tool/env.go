@@ -26,7 +26,8 @@ type Env struct {
 	Oversight   Oversight
 	// Redact, where set, takes secrets of the host out of what a tool shows.
 	Redact func([]byte) []byte
-	// Criteria are the ids of the contract's acceptance criteria.
+	// Contract is that of the session; Criteria are the ids of its acceptance criteria.
+	Contract agency.ContractID
 	Criteria []string
 	// Limits are those of the contract's change.
 	Limits ChangeLimits

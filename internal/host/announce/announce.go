@@ -116,8 +116,9 @@ func New(o Options) *Announcer {
 	}}
 }
 
-// AtWork counts the messages that are being sent or tried again. What quiet hours hold, and
-// what waits for keys, does not count: a host may leave, and the next one tells it.
+// AtWork counts the messages that are being sent or tried again, or that quiet hours hold:
+// whoever sleeps is to be told when they end, and no other host would come for it. What
+// waits for keys does not count: a host may leave, and the next one tells it.
 func (a *Announcer) AtWork() int { return int(a.working.Load()) }
 
 // OnChange calls f whenever AtWork may have changed. Set it before Run.
@@ -285,6 +286,9 @@ func (a *Announcer) send(ctx context.Context) {
 		if until := c.QuietUntil(now.Local()); !until.IsZero() {
 			it.held, it.since = true, time.Time{}
 			soon(minTime(until, now.Add(lookAgain)))
+			if _, ok := a.channel(ctx, it); ok {
+				working++
+			}
 			continue
 		}
 		key, ok := a.channel(ctx, it)

@@ -301,6 +301,9 @@ func TestQuietHours(t *testing.T) {
 			r.start(true)
 		} else {
 			r.waits(3)
+			if r.a.AtWork() != 3 {
+				t.Errorf("%d are at work, and a host that leaves tells nobody when the quiet hours end", r.a.AtWork())
+			}
 			r.clock.pass(9 * time.Hour)
 		}
 		r.sent(1)

@@ -128,10 +128,6 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, 
 	if held := r.o.Live.Held(run.ID); held != nil {
 		d.State, d.Reason = agency.StateInterrupted, held.Error()+"; "+agency.MendOf(held)
 	}
-	if r.nobody && (run.State == agency.StateRunning || run.State == agency.StatePlanning) {
-		// Its host had no time to write it; the next one will.
-		d.State, d.Reason = agency.StateInterrupted, host.CrashReason(run.ID)
-	}
 	for _, c := range contracts {
 		if !c.work {
 			continue
@@ -147,6 +143,10 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, 
 	gates, err := registry.OpenGates(q, run.ID)
 	for _, g := range gates {
 		d.Gates = append(d.Gates, api.GateDoc{ID: g.ID, Kind: g.Kind, Summary: g.Summary, CreatedAt: g.CreatedAt})
+	}
+	if works := run.State == agency.StateRunning || run.State == agency.StatePlanning; r.nobody && (works || run.State == agency.StateWaiting && len(gates) == 0) {
+		// Its host had no time to write it; the next one will.
+		d.State, d.Reason = agency.StateInterrupted, host.CrashReason(run.ID)
 	}
 	return d, err
 }

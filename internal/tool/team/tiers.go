@@ -236,6 +236,9 @@ func submitVerdict() tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
+		if scope := agency.ContractID(strings.TrimSpace(a.Scope)); scope != "" && scope != env.Contract {
+			faults = append(faults, fmt.Sprintf("scope %s: what you judge is %s", tool.QuoteName(a.Scope), env.Contract))
+		}
 		if len(faults) > 0 {
 			return tool.Refuse("the verdict is not accepted. Its faults, all of them:\n- " + strings.Join(faults, "\n- ")), nil
 		}
