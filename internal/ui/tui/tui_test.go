@@ -343,11 +343,12 @@ func TestMessagesStandInTheirThreads(t *testing.T) {
 	}
 	all := message("2", "ann", agency.Everyone, "2")
 	all.Deliveries = []api.DeliveryDoc{{Agent: "bob", Status: agency.MailRead}, {Agent: "cid", Status: agency.MailFailed, Reason: "it ended"}}
+	all.Sum = "processed by 3 of 4, failed for 1"
 	role := message("3", "ann", "", "3")
 	role.ToRole = "reviewer"
 	out := Messages(Style{}, []api.MessageDoc{message("1", "ann", "bob", "1"), all, role, message("4", "bob", "ann", "1")}, nil)
 	last := -1
-	for _, want := range []string{"text 1", "└ text 4", "everyone", "bob", "cid", "it ended", "any reviewer"} {
+	for _, want := range []string{"text 1", "└ text 4", "everyone", "processed by 3 of 4, failed for 1", "bob", "cid", "it ended", "any reviewer"} {
 		at := strings.Index(out[last+1:], want)
 		if at < 0 {
 			t.Fatalf("want %q, in this order:\n%s", want, out)
