@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -63,6 +64,21 @@ func Routine(ev agency.Event, d agency.Detail) bool {
 func EventLine(st Style, zone *time.Location, ev agency.Event) string {
 	l := Log{o: LogOptions{Style: st, Zone: zone}}
 	return l.line(ev)
+}
+
+// EventWhole is an event with all that is said of it, of which the live log shows what fits.
+func EventWhole(st Style, zone *time.Location, ev agency.Event) string {
+	l := Log{o: LogOptions{Style: st, Zone: zone}}
+	of := ev.Time.In(zone).Format(time.DateTime) + "  " + Line(who(ev)) + "  "
+	about := ""
+	for _, part := range []struct{ name, of string }{
+		{"contract", string(ev.ContractID)}, {"agent", string(ev.AgentID)}, {"message", string(ev.RelatedMessage)},
+	} {
+		if part.of != "" {
+			about += st.paint(dim, part.name+" "+Line(part.of)) + "\n"
+		}
+	}
+	return of + st.paint(colorOf(ev), l.word(ev)) + "\n" + about + "\n" + strings.TrimRight(Clean(ev.Summary), "\n") + "\n"
 }
 
 // Safe is a text of which only what this package paints can steer a terminal.

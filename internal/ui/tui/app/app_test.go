@@ -267,7 +267,7 @@ func TestSizes(t *testing.T) {
 			doc := document(20)
 			doc.gates = []agency.Gate{gate("g1", agency.GateMerge, noon)}
 			b.send(doc)
-			for _, key := range []string{"down", "g", "end", "?", "esc", "esc", "t", "esc", "s", "esc", "tab", "up"} {
+			for _, key := range []string{"down", "g", "end", "?", "esc", "esc", "t", "esc", "s", "esc", "tab", "up", "enter", "[", "esc"} {
 				b.keys(key)
 				b.send(tea.WindowSizeMsg{Width: width, Height: height})
 				lines := strings.Split(b.m.drawn, "\n")
@@ -321,12 +321,12 @@ func TestFastLogLosesNothing(t *testing.T) {
 	if heard != n || batches > n/batchSize+1 {
 		t.Errorf("%d events in %d batches", heard, batches)
 	}
-	if got := l.lines(tui.Style{}, 80, 3); len(got) != 3 || !strings.Contains(got[2], "event 10000") {
+	if got := l.lines(tui.Style{}, 80, 3, false); len(got) != 3 || !strings.Contains(got[2], "event 10000") {
 		t.Errorf("%q", got)
 	}
 	l.key("pgup", 3)
 	l.add(agency.Event{ID: n + 1, Severity: agency.SeverityWarning, Summary: "newer", Time: noon}, nil)
-	if got := l.lines(tui.Style{}, 80, 3); strings.Contains(strings.Join(got, ""), "newer") {
+	if got := l.lines(tui.Style{}, 80, 3, false); strings.Contains(strings.Join(got, ""), "newer") {
 		t.Error("a log that was scrolled away from its end follows")
 	}
 }
