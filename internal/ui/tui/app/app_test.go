@@ -202,9 +202,7 @@ func TestGateIsAnsweredOnce(t *testing.T) {
 	patch := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" + strings.Repeat("+more\n", 60) + "diff --git a/y b/y\n+why\n"
 	b.send(diffMsg{run: runID, doc: api.DiffDoc{Stat: "2 files", Patch: patch}})
 	b.want("land it", "so far, likely $1.00", "up to $2.00", "anomalies", "the same call")
-	for range 3 {
-		b.keys("]")
-	}
+	b.keys("]", "]")
 	b.want("b/y", "+why")
 	b.keys("r")
 	if b.keys("enter"); !b.m.ask.line {
@@ -221,6 +219,51 @@ func TestGateIsAnsweredOnce(t *testing.T) {
 	if got := strings.Join(b.h.acts, "; "); got != `approve fix-it-abcd2345 g1 "" 0` {
 		t.Error(got)
 	}
+}
+
+// In the text of a gate one goes from file to file, and nowhere where there are none.
+func TestGoesFromFileToFile(t *testing.T) {
+	b := begin(t, runID, 80, 24)
+	doc := document(3)
+	doc.gates = []agency.Gate{gate("g1", agency.GateMerge, noon)}
+	b.send(doc)
+	b.keys("g")
+	top := func() string { return strings.Split(ansi.Strip(b.m.drawn), "\n")[5] } // below an empty line
+	patch := func(names ...string) (out string) {
+		for _, name := range names {
+			out += "diff --git a/" + name + " b/" + name + "\n" + strings.Repeat("+of "+name+"\n", 40)
+		}
+		return out
+	}
+	nowhere := func(why string) {
+		t.Helper()
+		for _, key := range []string{"]", "["} {
+			before := b.m.run.page.top
+			if b.keys(key); b.m.run.page.top != before {
+				t.Errorf("%s goes from %d to %d", key, before, b.m.run.page.top)
+			}
+			b.want(why)
+		}
+		if strings.Contains(b.m.drawn, "] [ files") {
+			t.Error("the key is offered")
+		}
+	}
+	nowhere("the change is read")
+	b.send(diffMsg{run: runID, err: errors.New("no such tree")})
+	nowhere("no change to show: no such tree")
+	b.send(diffMsg{run: runID})
+	nowhere("nothing is changed yet")
+	b.send(diffMsg{run: runID, doc: api.DiffDoc{Patch: patch("x", "y"), Local: &api.LocalDiff{Patch: patch("mine")}}})
+	b.want("] [ files")
+	for _, step := range []struct{ key, at string }{
+		{"]", "mine"}, {"]", "x"}, {"]", "y"}, {"]", "y"}, {"[", "x"}, {"[", "mine"}, {"[", "mine"},
+	} {
+		if b.keys(step.key); !strings.Contains(top(), "b/"+step.at) {
+			t.Errorf("%s does not go to %s:\n%s", step.key, step.at, ansi.Strip(b.m.drawn))
+		}
+	}
+	b.send(diffMsg{run: runID, doc: api.DiffDoc{Local: &api.LocalDiff{}}})
+	nowhere("the change has no file")
 }
 
 func TestGateAnsweredElsewhereIsTold(t *testing.T) {

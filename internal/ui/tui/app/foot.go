@@ -133,7 +133,10 @@ func gateKeys(m *Model) (keys []string) {
 	if g, ok := m.run.shownGate(); ok && m.run.answerable(g) {
 		keys = []string{"a approve", "r reject"}
 	}
-	keys = append(keys, "] [ files", "esc back")
+	if len(m.run.page.marks) > 0 {
+		keys = append(keys, "] [ files")
+	}
+	keys = append(keys, "esc back")
 	if len(m.run.waits()) > 1 {
 		keys = append(keys, "tab next gate")
 	}

@@ -252,6 +252,12 @@ func gateKey(m *Model, key string) tea.Cmd {
 		m.lay()
 	case "t":
 		return runKey(m, key)
+	case "]", "[", "right", "left":
+		if len(m.run.page.marks) == 0 {
+			m.say(tui.Dim, cmp.Or(m.run.unshown(), "the change has no file"))
+			return nil
+		}
+		m.run.page.key(key)
 	default:
 		if !steerKey(m, key) {
 			m.run.page.key(key)
