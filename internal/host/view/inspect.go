@@ -23,7 +23,10 @@ import (
 // Inspect is a run with everything that it did, whatever is asked for of it. A run that was looked at before costs what
 // has changed since.
 func (r *Reader) Inspect(ctx context.Context, id agency.RunID, _ ...api.Extent) (doc api.InspectDoc, err error) {
-	k := r.known(id)
+	k, err := r.known(ctx, id)
+	if err != nil {
+		return doc, err
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	in := r.landed(ctx, id, &k.git)

@@ -245,6 +245,37 @@ func TestManyRunsLookedAt(t *testing.T) {
 	k.same("run-0", "a look that was given up")
 }
 
+// A run that is not there takes the place of none, and one that is removed gives its own up.
+func TestUnknownRunsTakeNoPlace(t *testing.T) {
+	k := keep(t)
+	for n := range view.MostKnown {
+		run := agency.RunID(fmt.Sprint("run-", n))
+		k.begin(run)
+		k.same(run, "a look")
+	}
+	before := k.reader.Kept()
+	for n := range 2 * view.MostKnown {
+		id := agency.RunID(fmt.Sprint("none-", n))
+		_, err := k.reader.Inspect(t.Context(), id)
+		_, err2 := k.reader.Cost(t.Context(), id)
+		if agency.KindOf(err) != agency.KindNotFound || agency.KindOf(err2) != agency.KindNotFound {
+			t.Errorf("%v, %v", err, err2)
+		}
+	}
+	if got := k.reader.Kept(); len(got) != view.MostKnown || !slices.Equal(got, before) {
+		t.Errorf("%v are kept, before unknown ones were looked at %v", got, before)
+	}
+	k.write(func(tx *store.Tx) error {
+		return errors.Join(registry.SetState(tx, "run-1", agency.StateCancelled, ""), registry.DeleteRun(tx, "run-1"))
+	})
+	if _, err := k.reader.Inspect(t.Context(), "run-1"); agency.KindOf(err) != agency.KindNotFound {
+		t.Error(err)
+	}
+	if got := k.reader.Kept(); len(got) != view.MostKnown-1 || slices.Contains(got, "run-1") {
+		t.Errorf("%v are kept after one was removed", got)
+	}
+}
+
 // Many look at a run at once, while its agents work.
 func TestLookedAtByMany(t *testing.T) {
 	const run = agency.RunID("runs")
