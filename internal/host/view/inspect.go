@@ -129,7 +129,7 @@ func contracts(known report.Records) []api.ContractDoc {
 		last, reviews := judged[c.ID], reviewed[c.ID]
 		c.TokensUsed, c.CostUSD = spent[c.ID].Tokens, spent[c.ID].Money.Float()
 		d := api.ContractDoc{
-			Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: red[c.ID],
+			Contract: c, Leads: c.Steers() || !isWork(c), Criteria: agency.ProveWithoutVerdict(c, reviews), Red: red[c.ID],
 			Unproved: last.Unproved, Expectations: last.Expectations, Unchecked: last.Unchecked,
 		}
 		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {

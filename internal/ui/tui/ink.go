@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 )
 
 // Ink is a colour or weight by what it means: one of the sixteen that a terminal's
@@ -33,8 +34,8 @@ func StateInk(s agency.RunState) Ink { return Ink(stateColor(s)) }
 // StatusInk is how a contract's status looks.
 func StatusInk(s agency.Status) Ink { return Ink(statusColor(s)) }
 
-// ProofInk is how a criterion's proof looks.
-func ProofInk(p agency.ProofKind) Ink { return Ink(proofColor(p)) }
+// CriterionInk is how a criterion of a contract looks by how it stands with it.
+func CriterionInk(c api.ContractDoc, p agency.Proof) Ink { return Ink(criterionColor(c, p)) }
 
 // Percent is a share as people read it: what is not all of it is never 100.
 func Percent(share float64) string { return percent(share) }

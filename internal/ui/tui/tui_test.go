@@ -330,6 +330,17 @@ func TestCostInWords(t *testing.T) {
 	}
 }
 
+// What a contract that plans is for is no claim that nobody has proved.
+func TestInspectSaysWhatPlanningIsFor(t *testing.T) {
+	c := api.ContractDoc{Contract: agency.Contract{ID: "plan"}, Criteria: []agency.Proof{{Criterion: agency.Criterion{Text: "it can be checked"}, Proof: agency.ProofAsserted}}}
+	for leads, want := range map[bool]string{true: "  aim       it can be checked\n", false: "  asserted  it can be checked\n"} {
+		c.Leads = leads
+		if got := Inspect(Style{}, api.InspectDoc{Contracts: []api.ContractDoc{c}}); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
 func TestMessagesStandInTheirThreads(t *testing.T) {
 	message := func(id, from, to, root string) api.MessageDoc {
 		m := api.MessageDoc{Message: agency.Message{

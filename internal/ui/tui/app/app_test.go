@@ -175,6 +175,20 @@ func TestRunShowsContractsAgentsAndSums(t *testing.T) {
 	b.want("verified", "it parses")
 }
 
+// What plans, leads or judges has nothing to prove: it is neither counted nor said to be open.
+func TestWhatLeadsIsNotToBeProved(t *testing.T) {
+	b := begin(t, runID, 119, 30)
+	doc := document(2)
+	doc.doc.Contracts[0].Leads = true
+	b.send(doc)
+	b.want("1/2 proved")
+	if n := strings.Count(ansi.Strip(b.m.drawn), " proved"); n != 2 { // in sum, and of the one that works
+		t.Errorf("%d times in\n%s", n, ansi.Strip(b.m.drawn))
+	}
+	b.keys("down", "enter")
+	b.want("aim      it parses")
+}
+
 // What a run comes to is said in whole numbers at any width, the money of it before the rest; where
 // more contracts are than fit, which of them one is at.
 func TestSumsAreWholeAtAnyWidth(t *testing.T) {
