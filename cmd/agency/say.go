@@ -40,7 +40,7 @@ func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
 		if err != nil {
 			return err
 		}
-		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), m.Stand())
+		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), agency.StandOf(m.Message))
 		switch {
 		case m.To == agency.Everyone:
 			a.printf(a.out, "whoever begins later reads it first, the others before their next turn, and who builds is not done before that\n(agency inspect %[1]s --messages says who has; for one of them: agency say %[1]s --to AGENT TEXT)\n", run.ID)

@@ -127,8 +127,8 @@ type Message struct {
 	ProcessedAt time.Time `json:"processed_at,omitzero"`
 }
 
-// Stand says in words how far a message is.
-func (m Message) Stand() string { return cmp.Or(m.Sum, string(m.Status)) }
+// StandOf says in words how far a message is.
+func StandOf(m Message) string { return cmp.Or(m.Sum, string(m.Status)) }
 
 // SumOf says in words how far a message is whose deliveries are so far: "processed by 3 of 4,
 // failed for 1". Where all are equally far there is nothing to sum up.
