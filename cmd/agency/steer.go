@@ -142,7 +142,7 @@ func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
 		if err != nil {
 			return err
 		}
-		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), m.Status)
+		a.printf(a.out, "message %s to %s: %s\n", m.ID, readers(m), agency.StandOf(m.Message))
 		switch {
 		case m.To == agency.Everyone && len(m.Readers) == 0:
 			a.printf(a.out, "nobody is at work now: whoever begins next reads it first (agency inspect %s --messages says who has)\n", run.ID)

@@ -1,9 +1,11 @@
 package agency
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -87,8 +89,9 @@ const Everyone = "*"
 
 // Message is what one party tells another: an agent (To is its id), whoever
 // of a role claims it first (ToRole), or every live agent (To is Everyone).
-// What stands under the delivery is that of the whole message: a broadcast
-// is as far as its least advanced delivery, and each has its own record.
+// What stands under the delivery is that of the whole message, and each delivery has its own
+// record: a broadcast is as far as its least advanced delivery that can still be acted on, and
+// failed only where none was or will be.
 type Message struct {
 	ID    MessageID `json:"id"`
 	RunID RunID     `json:"run_id"`
@@ -115,11 +118,39 @@ type Message struct {
 	RequiresResponse bool          `json:"requires_response,omitempty"`
 	RespondWithin    time.Duration `json:"respond_within,omitempty"` // nanoseconds awake; 0: no deadline
 
-	Status      MessageStatus `json:"status"`
-	Reason      string        `json:"reason,omitempty"` // of a dead letter
-	CreatedAt   time.Time     `json:"created_at"`
-	ReadAt      time.Time     `json:"read_at,omitzero"`
-	ProcessedAt time.Time     `json:"processed_at,omitzero"`
+	Status MessageStatus `json:"status"`
+	// Sum says in words how far a broadcast is where its recipients are not equally far.
+	Sum         string    `json:"sum,omitempty"`
+	Reason      string    `json:"reason,omitempty"` // of a dead letter
+	CreatedAt   time.Time `json:"created_at"`
+	ReadAt      time.Time `json:"read_at,omitzero"`
+	ProcessedAt time.Time `json:"processed_at,omitzero"`
+}
+
+// StandOf says in words how far a message is.
+func StandOf(m Message) string { return cmp.Or(m.Sum, string(m.Status)) }
+
+// SumOf says in words how far a message is whose deliveries are so far: "processed by 3 of 4,
+// failed for 1". Where all are equally far there is nothing to sum up.
+func SumOf(deliveries []MessageStatus) string {
+	n := map[MessageStatus]int{}
+	for _, s := range deliveries {
+		n[s]++
+	}
+	if len(n) < 2 {
+		return ""
+	}
+	var parts []string
+	of := fmt.Sprintf(" of %d", len(deliveries))
+	for _, s := range []MessageStatus{MailProcessed, MailRead, MailDelivered, MailPending, MailFailed} {
+		if n[s] == 0 {
+			continue
+		}
+		word := map[MessageStatus]string{MailProcessed: "by", MailRead: "by", MailDelivered: "to"}[s]
+		parts = append(parts, fmt.Sprintf("%s %s %d%s", s, cmp.Or(word, "for"), n[s], of))
+		of = ""
+	}
+	return strings.Join(parts, ", ")
 }
 
 // SharedDecision is what an agent of a run decided for all whose work it touches.

@@ -228,6 +228,9 @@ type ConflictDoc struct {
 // ContractDoc is a contract with the proof of each criterion.
 type ContractDoc struct {
 	agency.Contract
+	// Leads tells whether it plans, leads or judges the work of others, or is the harness's
+	// own: nothing of it is to be proved, and its criteria say what it is for.
+	Leads bool `json:"leads,omitempty"`
 	// Progress is how far it has come in its attempt, 0 to 1.
 	Progress float64        `json:"progress_percent"`
 	Criteria []agency.Proof `json:"criteria"`
@@ -240,6 +243,14 @@ type ContractDoc struct {
 	Unproved     *agency.Unproved     `json:"unproved,omitempty"`
 	Expectations []agency.Expectation `json:"expectations,omitempty"`
 	Unchecked    []string             `json:"unchecked,omitempty"`
+}
+
+// State says for readers how it stands with a criterion of the contract.
+func (c ContractDoc) State(p agency.Proof) string {
+	if c.Leads {
+		return "aim"
+	}
+	return p.State()
 }
 
 // SessionDoc is one session. Outcome is empty while it is at work.

@@ -73,6 +73,7 @@ type treeContract struct {
 	Stage        agency.Stage         `json:"stage,omitempty"`
 	Error        string               `json:"error,omitempty"`
 	CompletedAt  time.Time            `json:"completed_at,omitzero"`
+	Leads        bool                 `json:"leads,omitempty"`
 	Progress     float64              `json:"progress_percent"`
 	Criteria     []treeProof          `json:"criteria"`
 	WaitsFor     string               `json:"waits_for,omitempty"`
@@ -120,7 +121,7 @@ func TreeOf(d InspectDoc) TreeDoc {
 		c := &d.Contracts[i]
 		t.Contracts[i] = treeContract{
 			ID: c.ID, Title: c.Title, Resources: c.Resources, RetryBudget: c.RetryBudget, Attempts: c.Attempts, Status: c.Status,
-			Stage: c.Stage, Error: c.Error, CompletedAt: c.CompletedAt, Progress: c.Progress, Criteria: make([]treeProof, len(c.Criteria)),
+			Stage: c.Stage, Error: c.Error, CompletedAt: c.CompletedAt, Leads: c.Leads, Progress: c.Progress, Criteria: make([]treeProof, len(c.Criteria)),
 			WaitsFor: c.WaitsFor, Red: c.Red, Unproved: c.Unproved, Expectations: c.Expectations, Unchecked: c.Unchecked,
 		}
 		for j, p := range c.Criteria {
@@ -148,7 +149,7 @@ func (t TreeDoc) inspect() InspectDoc {
 	for i := range t.Contracts {
 		c, to := &t.Contracts[i], &d.Contracts[i]
 		to.ID, to.Title, to.Resources, to.RetryBudget, to.Attempts, to.Status = c.ID, c.Title, c.Resources, c.RetryBudget, c.Attempts, c.Status
-		to.Stage, to.Error, to.CompletedAt, to.Progress, to.WaitsFor = c.Stage, c.Error, c.CompletedAt, c.Progress, c.WaitsFor
+		to.Stage, to.Error, to.CompletedAt, to.Leads, to.Progress, to.WaitsFor = c.Stage, c.Error, c.CompletedAt, c.Leads, c.Progress, c.WaitsFor
 		to.Red, to.Unproved, to.Expectations, to.Unchecked = c.Red, c.Unproved, c.Expectations, c.Unchecked
 		to.Criteria = make([]agency.Proof, len(c.Criteria))
 		for j, p := range c.Criteria {

@@ -84,7 +84,10 @@ func TestABroadcastHasADeliveryForEachLiveAgent(t *testing.T) {
 	d.do(func(tx *store.Tx) error { return MarkRead(tx, as("ann", ""), "1") })
 	d.do(func(tx *store.Tx) error { return MarkProcessed(tx, as("ann", ""), "1") })
 	d.do(func(tx *store.Tx) error { return Leave(tx, run, "cid", AgentFailed, "") })
-	d.want("1:failed 1/cid/failed:pending") // bob is told
+	d.want("1:processed 1/cid/failed:pending") // bob is told
+	if m := d.all()[0]; m.Sum != "processed by 1 of 2, failed for 1" || m.Reason != "" || m.ProcessedAt.IsZero() {
+		t.Errorf("in sum %q, reason %q, processed at %v", m.Sum, m.Reason, m.ProcessedAt)
+	}
 	var ds []Delivery
 	d.do(func(tx *store.Tx) (err error) { ds, err = Deliveries(tx, run, "1"); return err })
 	if len(ds) != 2 || ds[0].Agent != "ann" || ds[0].Status != agency.MailProcessed || ds[0].ReadAt.IsZero() || ds[1].Reason != "the recipient has ended: failed" {

@@ -29,4 +29,17 @@ func TestWorn(t *testing.T) {
 	prunable(run)
 	d.do(func(tx *store.Tx) error { return Prune(tx, run) })
 	prunable()
+
+	// A message to everyone stays whole while one of its deliveries does.
+	d.send(msg("m2", agency.FromSystem, agency.Everyone))
+	d.do(func(tx *store.Tx) error { _, err := ClaimAll(tx, ann(), 1); return err })
+	d.do(func(tx *store.Tx) error { return MarkRead(tx, ann(), "m2") })
+	d.do(func(tx *store.Tx) error { return MarkProcessed(tx, ann(), "m2") })
+	d.do(func(tx *store.Tx) error { return Leave(tx, run, "bob", AgentFailed, "") })
+	prunable()
+	d.do(func(tx *store.Tx) error { return Prune(tx, run) })
+	d.want("m2:processed")
+	if m := d.all()[0]; m.Sum != "processed by 1 of 2, failed for 1" {
+		t.Errorf("in sum %q", m.Sum)
+	}
 }

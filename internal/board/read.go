@@ -74,14 +74,17 @@ func read(q store.Querier, query string, args ...any) ([]Post, error) {
 	return out, err
 }
 
-// sum sets how far the whole message is: as far as its least advanced
-// delivery, and failed where one has failed and none is still under way.
+// sum sets how far the whole message is: as far as its least advanced delivery that has not
+// failed, and failed where all have.
 func (p *Post) sum() {
+	statuses := make([]agency.MessageStatus, len(p.Deliveries))
 	for i, d := range p.Deliveries {
+		statuses[i] = d.Status
 		if i == 0 || order(d.Status) < order(p.Status) {
 			p.Status, p.Reason, p.ReadAt, p.ProcessedAt = d.Status, d.Reason, d.ReadAt, d.ProcessedAt
 		}
 	}
+	p.Sum = agency.SumOf(statuses)
 	if p.ToRole != "" && len(p.Deliveries) == 1 && p.Deliveries[0].Agent != "" {
 		p.To = string(p.Deliveries[0].Agent)
 	}
@@ -89,7 +92,7 @@ func (p *Post) sum() {
 
 func order(s agency.MessageStatus) int {
 	return slices.Index([]agency.MessageStatus{
-		agency.MailPending, agency.MailDelivered, agency.MailRead, agency.MailFailed, agency.MailProcessed,
+		agency.MailPending, agency.MailDelivered, agency.MailRead, agency.MailProcessed, agency.MailFailed,
 	}, s)
 }
 

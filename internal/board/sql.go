@@ -177,15 +177,18 @@ SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.agent = ?2 AND x.st
 
 	bySending = ` ORDER BY m.seq, d.agent`
 
-	// What was acted on; a message to everyone once nobody has it.
-	deleteProcessedCopies = `DELETE FROM board_delivery WHERE run_id = ? AND status = 'processed'`
+	// What was acted on; a message to everyone once all have: some of its deliveries alone
+	// would tell of another message.
+	deleteProcessedCopies = `DELETE FROM board_delivery WHERE run_id = ? AND ` + allProcessed
 	deleteProcessed       = `DELETE FROM board_message WHERE run_id = ? AND (status = 'processed' OR
 status = '' AND NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = board_message.seq))`
 
 	// selectPrunable reads the runs that have any of it.
-	selectPrunable = `SELECT run_id FROM board_delivery WHERE status = 'processed'
+	selectPrunable = `SELECT run_id FROM board_delivery WHERE ` + allProcessed + `
 UNION SELECT run_id FROM board_message m WHERE status = 'processed' OR
 	status = '' AND NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = m.seq) ORDER BY run_id`
+
+	allProcessed = `status = 'processed' AND NOT EXISTS (SELECT 1 FROM board_delivery o WHERE o.message = board_delivery.message AND o.status <> 'processed')`
 )
 
 // Edits and conflicts.

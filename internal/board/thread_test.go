@@ -8,6 +8,27 @@ import (
 	"agency/internal/store"
 )
 
+// What was sent to everyone may still be answered while one of its readers is there.
+func TestAResponseToEveryoneIsAwaitedWhileOneIsThere(t *testing.T) {
+	d := newDesk(t)
+	d.join("ann", "bob", "cid")
+	ask := msg("ask", "bob", agency.Everyone)
+	ask.RequiresResponse = true
+	d.send(ask)
+	for _, do := range []func(*store.Tx) error{
+		func(tx *store.Tx) error { _, err := ClaimAll(tx, ann(), 1); return err },
+		func(tx *store.Tx) error { return MarkRead(tx, ann(), "ask") },
+		func(tx *store.Tx) error { return MarkProcessed(tx, ann(), "ask") },
+		func(tx *store.Tx) error { return Leave(tx, run, "cid", AgentFailed, "") },
+	} {
+		d.do(do)
+		th := d.thread("ask")
+		if r, _ := th.Response(th.Posts[0]); r != ResponseAwaited {
+			t.Errorf("%q: %+v", r, th)
+		}
+	}
+}
+
 // TestAThreadSaysWhatBecameOfAResponse: in time, overdue, late, or never.
 func TestAThreadSaysWhatBecameOfAResponse(t *testing.T) {
 	answer := func(d *desk) { d.send(reply("r", "ann", "bob", "ask")) }

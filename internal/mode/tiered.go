@@ -56,7 +56,7 @@ func Tiered(c flow.Ctx, in Input) (Result, error) {
 
 // throughTiers has the goal planned and the plan carried out and accepted.
 func throughTiers(c flow.Ctx, in Input) (Result, error) {
-	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, domains: map[string]*domain{}, turns: &turns{n: map[agency.ContractID]int{}}, taken: map[string]bool{}}
+	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, domains: map[string]*domain{}, turns: &turns{n: map[agency.ContractID]int{}, run: in.Run, shared: in.SharedWrites}, taken: map[string]bool{}}
 	plan, failure, err := r.plan(c, agency.PlanContract, "")
 	switch {
 	case err != nil || plan == nil:
@@ -174,7 +174,7 @@ func (r *tiers) input(shared *contractrun.Shared, fulfil team.Fulfil, replan tea
 // that may change the same files begin when it has ended.
 func (r *tiers) workstream(c flow.Ctx, above *team.Team, a *contractrun.Run) (failure string, err error) {
 	if failure, err = r.begin(c, above, a); err == nil {
-		err = r.leave(c, a.Contract.ID)
+		err = r.turns.leave(c, a.Contract.ID)
 	}
 	return failure, err
 }

@@ -134,7 +134,7 @@ func (p *peer) drafts() string {
 	var meets []string
 	for _, id := range p.mesh.order {
 		if id != p.of {
-			meets = append(meets, p.r.meets(p.mesh.drafts[p.of], id, p.mesh.drafts[id])...)
+			meets = append(meets, p.r.turns.meets(p.mesh.drafts[p.of], &turn{of: id, tasks: p.mesh.drafts[id]})...)
 		}
 	}
 	if len(meets) > 0 {

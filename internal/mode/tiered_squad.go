@@ -131,7 +131,7 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 	for path := s.of.Contract.TierPath; ; {
 		s.plans++
 		of := s.of.Contract
-		if err := s.leave(c, of.ID); err != nil { // what it did before is planned anew
+		if err := s.turns.leave(c, of.ID); err != nil { // what it did before is planned anew
 			return nil, "", err
 		}
 		s.shared = s.above.Below(s.lead(numbered(of.ID+"-tasks", s.plans)))
@@ -204,7 +204,10 @@ func (s *squad) retask(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.C
 		return nil, err
 	}
 	plan = s.tasks(d.Contracts(plan))
-	return plan, s.inTurn(c, s.of, plan)
+	if may, err := s.widen(c, s.of, plan, append([]agency.ContractID{f.Contract.ID}, f.Blocked...)...); err != nil || !may {
+		return nil, err
+	}
+	return plan, nil
 }
 
 // task is how a task is done: by an implementer, whom a verifier judges.

@@ -2,6 +2,7 @@ package mode
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -111,22 +112,106 @@ func TestTheLogSaysWhoWaits(t *testing.T) {
 }
 
 // What is planned in the place of a task that failed waits for who is at work on the same
-// files, and two that do so do not wait for each other.
+// files, until that one has ended.
 func TestNewTasksWaitForTheirTurn(t *testing.T) {
 	s := newStage(t)
-	blocked := session.Outcome{Kind: session.Blocked, Reason: "no such table"}
 	s.byAttempt = map[string]session.Outcome{
 		"plan 1.1": streams("w: t3 t4 t5 web", "v: t3 t4 t5 db"), "w-tasks 1.1": tasks(writing("a", "a.go")), "v-tasks 1.1": tasks(writing("b", "b.go")),
-		"a 1.1": blocked, "w-retask 1.1": tasks(writing("c", "b.go")), "b 1.1": asksFirst, "b 1.2": blocked, "v-retask 1.1": tasks(writing("d", "a.go")),
+		"a 1.1": failing, "w-retask 1.1": tasks(writing("c", "b.go")), "b 1.1": asksFirst,
 	}
 	s.hold = func(open []agency.Gate) bool {
-		return slices.ContainsFunc(open, func(g agency.Gate) bool { return g.Kind == agency.GateQuestion }) &&
-			len(s.notes("the new tasks of w begin when v has ended: both may change c and b of v: b.go")) == 0
+		return asks(open, "b") && len(s.notes("the new tasks of w begin when v has ended: both may change c and b of v: b.go")) == 0
 	}
 	if got := s.run(Tiered, tieredInput); got != merged {
 		t.Fatalf("ended %+v: %q", got, s.said)
 	}
-	s.order("session w-retask 1.1", "session v-retask 1.1", "land d: true", "session c 1.1", "land c: true", "session accept 1.1")
+	s.order("session w-retask 1.1", "land b: true", "rise workstream/v/1 on run: true", "session c 1.1", "land c: true", "session accept 1.1")
+}
+
+// failing is a task that its lead plans anew.
+var failing = session.Outcome{Kind: session.Blocked, Reason: "no such table"}
+
+// asks tells whether a contract's question waits for a person.
+func asks(open []agency.Gate, of agency.ContractID) bool {
+	return slices.ContainsFunc(open, func(g agency.Gate) bool { return g.Kind == agency.GateQuestion && g.ContractID == of })
+}
+
+// crossed sets the stage for two workstreams at work that plan anew into each other's files:
+// w what v's task y changes, after which v's task b fails, and v plans what w's task x changes.
+func (s *stage) crossed() {
+	s.byAttempt = map[string]session.Outcome{
+		"plan 1.1":    streams("w: t3 t4 t5 web", "v: t3 t4 t5 db"),
+		"w-tasks 1.1": tasks(writing("a", "a.go"), writing("x", "x.go")), "v-tasks 1.1": tasks(writing("b", "b.go"), writing("y", "y.go")),
+		"a 1.1": failing, "w-retask 1.1": tasks(writing("c", "y.go")), "x 1.1": asksFirst,
+		"b 1.1": asksFirst, "b 1.2": failing, "v-retask 1.1": tasks(writing("d", "x.go")),
+	}
+	s.hold = func(open []agency.Gate) bool {
+		crossed := len(s.notes("the new tasks of w begin when v has ended")) > 0
+		for _, g := range open {
+			switch over := s.happened("rise workstream/v/1 on run") || s.happened("land d"); {
+			case g.Kind != agency.GateQuestion, g.ContractID == "b" && crossed, g.ContractID == "x" && over:
+				s.answer(g)
+			}
+		}
+		return len(open) > 0
+	}
+}
+
+// happened tells whether something happened that begins so.
+func (s *stage) happened(with string) bool {
+	return slices.ContainsFunc(s.said, func(l string) bool { return strings.HasPrefix(l, with) })
+}
+
+// Two workstreams at work that plan anew into each other's files never work on one of them at
+// once, and never wait for each other: the later one's new tasks are not begun, since they
+// would wait for one that waits for it.
+func TestCrossedTasksNeverMeet(t *testing.T) {
+	s := newStage(t)
+	s.crossed()
+	got := s.run(Tiered, tieredInput)
+	s.apart([2]string{"session x 1.1", "land x"}, [2]string{"session d 1.1", "land d"})
+	s.apart([2]string{"session y 1.1", "land y"}, [2]string{"session c 1.1", "land c"})
+	if told := s.notes("the new tasks of v are not begun: w waits until v has ended, and both may change d and x of w: x.go"); len(told) != 1 {
+		t.Errorf("the log says %q", s.notes("the new tasks of"))
+	}
+	if s.happened("session d") || !s.happened("land c: true") || got != merged {
+		t.Errorf("ended %+v:\n  %s", got, strings.Join(s.said, "\n  "))
+	}
+}
+
+// Whoever asks, in whatever order, those who wait at work never wait in a circle, and somebody
+// goes on.
+func TestNobodyWaitsInACircle(t *testing.T) {
+	files := []string{"a", "b", "c", "d"}
+	order := rand.New(rand.NewPCG(1, 2))
+	for n := range 2000 {
+		ts := &turns{}
+		for _, f := range files {
+			ts.line = append(ts.line, &turn{of: agency.ContractID("w" + f), begun: true, tasks: []agency.Contract{writing("t"+f, f)}})
+		}
+		for range 12 {
+			own := ts.line[order.IntN(len(ts.line))]
+			if own.more != nil {
+				if len(ts.ahead(own)) == 0 {
+					own.tasks, own.more = append(own.tasks, own.more...), nil
+				}
+				continue
+			}
+			ts.asks++
+			own.asked, own.more = ts.asks, []agency.Contract{writing("m", files[order.IntN(len(files))])}
+			if ts.circle(own) != nil {
+				own.more = nil
+			}
+			if !slices.ContainsFunc(ts.line, func(o *turn) bool { return len(ts.ahead(o)) == 0 }) {
+				t.Fatalf("round %d: all wait", n)
+			}
+			for _, o := range ts.line {
+				if len(ts.ahead(o)) > 0 && ts.circle(o) != nil {
+					t.Fatalf("round %d: %s waits for itself", n, o.of)
+				}
+			}
+		}
+	}
 }
 
 // Wherever the process dies, those who wait for their turn get it.
@@ -138,6 +223,14 @@ func TestTurnsDieAtEachStep(t *testing.T) {
 	}
 	diesAtEach(t, Tiered, tieredInput, set, merged, 60, *stride, func(n int, s *stage) {
 		s.apart([2]string{"session a 1.1", "rise workstream/w/1 on run"}, [2]string{"session b 1.1", "rise workstream/v/1 on run"})
+		s.verified()
+	})
+}
+
+// So it is where workstreams at work plan anew into each other's files.
+func TestCrossedTasksDieAtEachStep(t *testing.T) {
+	diesAtEach(t, Tiered, tieredInput, (*stage).crossed, merged, 60, *stride, func(n int, s *stage) {
+		s.apart([2]string{"session x 1.1", "land x"}, [2]string{"session d 1.1", "land d"})
 		s.verified()
 	})
 }

@@ -16,7 +16,10 @@ import (
 
 // Cost is what a run spent; of a tree its limits and its forecast alone.
 func (r *Reader) Cost(ctx context.Context, id agency.RunID, of ...api.Extent) (doc api.CostDoc, err error) {
-	k := r.known(id)
+	k, err := r.known(ctx, id)
+	if err != nil {
+		return doc, err
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	err = r.read(ctx, func(q *store.Snapshot) (err error) {

@@ -23,7 +23,10 @@ import (
 // Inspect is a run with everything that it did, whatever is asked for of it. A run that was looked at before costs what
 // has changed since.
 func (r *Reader) Inspect(ctx context.Context, id agency.RunID, _ ...api.Extent) (doc api.InspectDoc, err error) {
-	k := r.known(id)
+	k, err := r.known(ctx, id)
+	if err != nil {
+		return doc, err
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	in := r.landed(ctx, id, &k.git)
@@ -126,7 +129,7 @@ func contracts(known report.Records) []api.ContractDoc {
 		last, reviews := judged[c.ID], reviewed[c.ID]
 		c.TokensUsed, c.CostUSD = spent[c.ID].Tokens, spent[c.ID].Money.Float()
 		d := api.ContractDoc{
-			Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: red[c.ID],
+			Contract: c, Leads: c.Steers() || !isWork(c), Criteria: agency.ProveWithoutVerdict(c, reviews), Red: red[c.ID],
 			Unproved: last.Unproved, Expectations: last.Expectations, Unchecked: last.Unchecked,
 		}
 		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -41,17 +42,25 @@ type landings struct {
 }
 
 // known is what was read of a run; it drops the one that nobody has looked at for longest.
-func (r *Reader) known(id agency.RunID) *known {
+// A run that is not there, or not any more, takes no place from others.
+func (r *Reader) known(ctx context.Context, id agency.RunID) (*known, error) {
+	_, err := store.Get(ctx, r.o.DB, registry.Run, id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := slices.IndexFunc(r.looked, func(l look) bool { return l.run == id })
-	if at < 0 {
+	switch {
+	case agency.KindOf(err) == agency.KindNotFound && at >= 0:
+		r.looked = slices.Delete(r.looked, at, at+1)
+		return nil, err
+	case err != nil:
+		return nil, err
+	case at < 0:
 		r.looked, at = append(r.looked, look{id, &known{}}), len(r.looked)
 	}
 	one := r.looked[at]
 	r.looked = append(slices.Delete(r.looked, at, at+1), one)
 	r.looked = slices.Delete(r.looked, 0, max(0, len(r.looked)-mostKnown))
-	return one.known
+	return one.known, nil
 }
 
 // look is a run that was looked at.

@@ -245,6 +245,68 @@ func TestManyRunsLookedAt(t *testing.T) {
 	k.same("run-0", "a look that was given up")
 }
 
+// Contracts that plan, lead, judge or are the harness's own are told from those of work.
+func TestTellsWhatLeads(t *testing.T) {
+	const run = agency.RunID("tells")
+	k := keep(t)
+	k.begin(run)
+	want := map[agency.ContractID]bool{}
+	for _, c := range []struct {
+		id    agency.ContractID
+		role  agency.RoleID
+		of    agency.ContractType
+		leads bool
+	}{
+		{"plan", agency.RoleProjectManager, agency.TypeDesign, true}, {"report", agency.RoleProjectManager, agency.TypeReview, true},
+		{"t1", agency.RoleVisionary, agency.TypeDesign, true}, {"t2", agency.RoleArchitect, agency.TypeDesign, true},
+		{"t3", agency.RoleSquadLead, agency.TypeReview, true}, {"stream", agency.RoleSquadLead, agency.TypeFeature, true},
+		{agency.OverseerContract, agency.RoleGeneralist, agency.TypeFeature, true},
+		{"t4", agency.RoleImplementer, agency.TypeFeature, false}, {"main", agency.RoleGeneralist, agency.TypeFeature, false},
+		{"design", agency.RoleScaffolder, agency.TypeDesign, false}, {"review", agency.RoleReviewer, agency.TypeReview, false},
+	} {
+		want[c.id] = c.leads
+		k.write(func(tx *store.Tx) error {
+			return registry.CreateContract(tx, agency.Contract{ID: c.id, RunID: run, Title: "t", Description: "d", AssignedRole: c.role, Type: c.of})
+		})
+	}
+	for _, c := range k.same(run, "contracts of all roles").Contracts {
+		if c.Leads != want[c.ID] {
+			t.Errorf("%s leads: %v", c.ID, c.Leads)
+		}
+	}
+}
+
+// A run that is not there takes the place of none, and one that is removed gives its own up.
+func TestUnknownRunsTakeNoPlace(t *testing.T) {
+	k := keep(t)
+	for n := range view.MostKnown {
+		run := agency.RunID(fmt.Sprint("run-", n))
+		k.begin(run)
+		k.same(run, "a look")
+	}
+	before := k.reader.Kept()
+	for n := range 2 * view.MostKnown {
+		id := agency.RunID(fmt.Sprint("none-", n))
+		_, err := k.reader.Inspect(t.Context(), id)
+		_, err2 := k.reader.Cost(t.Context(), id)
+		if agency.KindOf(err) != agency.KindNotFound || agency.KindOf(err2) != agency.KindNotFound {
+			t.Errorf("%v, %v", err, err2)
+		}
+	}
+	if got := k.reader.Kept(); len(got) != view.MostKnown || !slices.Equal(got, before) {
+		t.Errorf("%v are kept, before unknown ones were looked at %v", got, before)
+	}
+	k.write(func(tx *store.Tx) error {
+		return errors.Join(registry.SetState(tx, "run-1", agency.StateCancelled, ""), registry.DeleteRun(tx, "run-1"))
+	})
+	if _, err := k.reader.Inspect(t.Context(), "run-1"); agency.KindOf(err) != agency.KindNotFound {
+		t.Error(err)
+	}
+	if got := k.reader.Kept(); len(got) != view.MostKnown-1 || slices.Contains(got, "run-1") {
+		t.Errorf("%v are kept after one was removed", got)
+	}
+}
+
 // Many look at a run at once, while its agents work.
 func TestLookedAtByMany(t *testing.T) {
 	const run = agency.RunID("runs")

@@ -1,9 +1,11 @@
 package tui
 
 import (
+	"strings"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 )
 
 // Ink is a colour or weight by what it means: one of the sixteen that a terminal's
@@ -32,8 +34,8 @@ func StateInk(s agency.RunState) Ink { return Ink(stateColor(s)) }
 // StatusInk is how a contract's status looks.
 func StatusInk(s agency.Status) Ink { return Ink(statusColor(s)) }
 
-// ProofInk is how a criterion's proof looks.
-func ProofInk(p agency.ProofKind) Ink { return Ink(proofColor(p)) }
+// CriterionInk is how a criterion of a contract looks by how it stands with it.
+func CriterionInk(c api.ContractDoc, p agency.Proof) Ink { return Ink(criterionColor(c, p)) }
 
 // Percent is a share as people read it: what is not all of it is never 100.
 func Percent(share float64) string { return percent(share) }
@@ -63,6 +65,21 @@ func Routine(ev agency.Event, d agency.Detail) bool {
 func EventLine(st Style, zone *time.Location, ev agency.Event) string {
 	l := Log{o: LogOptions{Style: st, Zone: zone}}
 	return l.line(ev)
+}
+
+// EventWhole is an event with all that is said of it, of which the live log shows what fits.
+func EventWhole(st Style, zone *time.Location, ev agency.Event) string {
+	l := Log{o: LogOptions{Style: st, Zone: zone}}
+	of := ev.Time.In(zone).Format(time.DateTime) + "  " + Line(who(ev)) + "  "
+	about := ""
+	for _, part := range []struct{ name, of string }{
+		{"contract", string(ev.ContractID)}, {"agent", string(ev.AgentID)}, {"message", string(ev.RelatedMessage)},
+	} {
+		if part.of != "" {
+			about += st.paint(dim, part.name+" "+Line(part.of)) + "\n"
+		}
+	}
+	return of + st.paint(colorOf(ev), l.word(ev)) + "\n" + about + "\n" + strings.TrimRight(Clean(ev.Summary), "\n") + "\n"
 }
 
 // Safe is a text of which only what this package paints can steer a terminal.

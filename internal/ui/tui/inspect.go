@@ -106,7 +106,7 @@ func contract(st Style, run agency.RunID, c api.ContractDoc, of concerns) string
 		fmt.Fprintf(&b, "  needs   %s\n", Line(strings.Join(c.Resources, ", ")))
 	}
 	for _, p := range c.Criteria {
-		line := fmt.Sprintf("  %s  %s", st.paint(proofColor(p.Proof), pad(p.State(), 8)), Line(p.Text))
+		line := fmt.Sprintf("  %s  %s", st.paint(criterionColor(c, p), pad(c.State(p), 8)), Line(p.Text))
 		if p.Note != "" {
 			line += st.paint(dim, " ("+Line(p.Note)+")")
 		}
@@ -139,6 +139,14 @@ func contract(st Style, run agency.RunID, c api.ContractDoc, of concerns) string
 		b.WriteString(review(st, r))
 	}
 	return b.String()
+}
+
+// criterionColor is that of how it stands with a criterion of a contract.
+func criterionColor(c api.ContractDoc, p agency.Proof) string {
+	if c.Leads {
+		return dim
+	}
+	return proofColor(p.Proof)
 }
 
 // doubts are what a person may want to look at: checks that are red, lines that

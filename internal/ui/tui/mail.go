@@ -25,7 +25,7 @@ func Messages(st Style, ms []api.MessageDoc, disputes []api.ConflictDoc) string 
 		if m.InReplyTo != "" {
 			text = "└ " + text
 		}
-		t.add(Line(string(m.ID)), m.CreatedAt.Format(time.TimeOnly), Line(m.From), addressee(m), string(m.Type), string(m.Status), text+notes(m))
+		t.add(Line(string(m.ID)), m.CreatedAt.Format(time.TimeOnly), Line(m.From), addressee(m), string(m.Type), agency.StandOf(m.Message), text+notes(m))
 		if m.To != agency.Everyone {
 			continue
 		}
@@ -138,7 +138,7 @@ func deadLetters(st Style, ms []api.MessageDoc) string {
 func Thread(st Style, t api.ThreadDoc) string {
 	var b strings.Builder
 	for _, m := range t.Messages {
-		head := fmt.Sprintf("%s  %s  %s to %s  %s  %s", Line(string(m.ID)), m.CreatedAt.Format(time.TimeOnly), Line(m.From), addressee(m), m.Type, m.Status)
+		head := fmt.Sprintf("%s  %s  %s to %s  %s  %s", Line(string(m.ID)), m.CreatedAt.Format(time.TimeOnly), Line(m.From), addressee(m), m.Type, agency.StandOf(m.Message))
 		if m.InReplyTo != "" {
 			head += "  in reply to " + Line(string(m.InReplyTo))
 		}

@@ -330,6 +330,17 @@ func TestCostInWords(t *testing.T) {
 	}
 }
 
+// What a contract that plans is for is no claim that nobody has proved.
+func TestInspectSaysWhatPlanningIsFor(t *testing.T) {
+	c := api.ContractDoc{Contract: agency.Contract{ID: "plan"}, Criteria: []agency.Proof{{Criterion: agency.Criterion{Text: "it can be checked"}, Proof: agency.ProofAsserted}}}
+	for leads, want := range map[bool]string{true: "  aim       it can be checked\n", false: "  asserted  it can be checked\n"} {
+		c.Leads = leads
+		if got := Inspect(Style{}, api.InspectDoc{Contracts: []api.ContractDoc{c}}); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
 func TestMessagesStandInTheirThreads(t *testing.T) {
 	message := func(id, from, to, root string) api.MessageDoc {
 		m := api.MessageDoc{Message: agency.Message{
@@ -343,11 +354,12 @@ func TestMessagesStandInTheirThreads(t *testing.T) {
 	}
 	all := message("2", "ann", agency.Everyone, "2")
 	all.Deliveries = []api.DeliveryDoc{{Agent: "bob", Status: agency.MailRead}, {Agent: "cid", Status: agency.MailFailed, Reason: "it ended"}}
+	all.Sum = "processed by 3 of 4, failed for 1"
 	role := message("3", "ann", "", "3")
 	role.ToRole = "reviewer"
 	out := Messages(Style{}, []api.MessageDoc{message("1", "ann", "bob", "1"), all, role, message("4", "bob", "ann", "1")}, nil)
 	last := -1
-	for _, want := range []string{"text 1", "└ text 4", "everyone", "bob", "cid", "it ended", "any reviewer"} {
+	for _, want := range []string{"text 1", "└ text 4", "everyone", "processed by 3 of 4, failed for 1", "bob", "cid", "it ended", "any reviewer"} {
 		at := strings.Index(out[last+1:], want)
 		if at < 0 {
 			t.Fatalf("want %q, in this order:\n%s", want, out)

@@ -175,6 +175,20 @@ func TestRunShowsContractsAgentsAndSums(t *testing.T) {
 	b.want("verified", "it parses")
 }
 
+// What plans, leads or judges has nothing to prove: it is neither counted nor said to be open.
+func TestWhatLeadsIsNotToBeProved(t *testing.T) {
+	b := begin(t, runID, 119, 30)
+	doc := document(2)
+	doc.doc.Contracts[0].Leads = true
+	b.send(doc)
+	b.want("1/2 proved")
+	if n := strings.Count(ansi.Strip(b.m.drawn), " proved"); n != 2 { // in sum, and of the one that works
+		t.Errorf("%d times in\n%s", n, ansi.Strip(b.m.drawn))
+	}
+	b.keys("down", "enter")
+	b.want("aim      it parses")
+}
+
 // What a run comes to is said in whole numbers at any width, the money of it before the rest; where
 // more contracts are than fit, which of them one is at.
 func TestSumsAreWholeAtAnyWidth(t *testing.T) {
@@ -202,9 +216,7 @@ func TestGateIsAnsweredOnce(t *testing.T) {
 	patch := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" + strings.Repeat("+more\n", 60) + "diff --git a/y b/y\n+why\n"
 	b.send(diffMsg{run: runID, doc: api.DiffDoc{Stat: "2 files", Patch: patch}})
 	b.want("land it", "so far, likely $1.00", "up to $2.00", "anomalies", "the same call")
-	for range 3 {
-		b.keys("]")
-	}
+	b.keys("]", "]")
 	b.want("b/y", "+why")
 	b.keys("r")
 	if b.keys("enter"); !b.m.ask.line {
@@ -221,6 +233,51 @@ func TestGateIsAnsweredOnce(t *testing.T) {
 	if got := strings.Join(b.h.acts, "; "); got != `approve fix-it-abcd2345 g1 "" 0` {
 		t.Error(got)
 	}
+}
+
+// In the text of a gate one goes from file to file, and nowhere where there are none.
+func TestGoesFromFileToFile(t *testing.T) {
+	b := begin(t, runID, 80, 24)
+	doc := document(3)
+	doc.gates = []agency.Gate{gate("g1", agency.GateMerge, noon)}
+	b.send(doc)
+	b.keys("g")
+	top := func() string { return strings.Split(ansi.Strip(b.m.drawn), "\n")[5] } // below an empty line
+	patch := func(names ...string) (out string) {
+		for _, name := range names {
+			out += "diff --git a/" + name + " b/" + name + "\n" + strings.Repeat("+of "+name+"\n", 40)
+		}
+		return out
+	}
+	nowhere := func(why string) {
+		t.Helper()
+		for _, key := range []string{"]", "["} {
+			before := b.m.run.page.top
+			if b.keys(key); b.m.run.page.top != before {
+				t.Errorf("%s goes from %d to %d", key, before, b.m.run.page.top)
+			}
+			b.want(why)
+		}
+		if strings.Contains(b.m.drawn, "] [ files") {
+			t.Error("the key is offered")
+		}
+	}
+	nowhere("the change is read")
+	b.send(diffMsg{run: runID, err: errors.New("no such tree")})
+	nowhere("no change to show: no such tree")
+	b.send(diffMsg{run: runID})
+	nowhere("nothing is changed yet")
+	b.send(diffMsg{run: runID, doc: api.DiffDoc{Patch: patch("x", "y"), Local: &api.LocalDiff{Patch: patch("mine")}}})
+	b.want("] [ files")
+	for _, step := range []struct{ key, at string }{
+		{"]", "mine"}, {"]", "x"}, {"]", "y"}, {"]", "y"}, {"[", "x"}, {"[", "mine"}, {"[", "mine"},
+	} {
+		if b.keys(step.key); !strings.Contains(top(), "b/"+step.at) {
+			t.Errorf("%s does not go to %s:\n%s", step.key, step.at, ansi.Strip(b.m.drawn))
+		}
+	}
+	b.send(diffMsg{run: runID, doc: api.DiffDoc{Local: &api.LocalDiff{}}})
+	nowhere("the change has no file")
 }
 
 func TestGateAnsweredElsewhereIsTold(t *testing.T) {
@@ -267,7 +324,7 @@ func TestSizes(t *testing.T) {
 			doc := document(20)
 			doc.gates = []agency.Gate{gate("g1", agency.GateMerge, noon)}
 			b.send(doc)
-			for _, key := range []string{"down", "g", "end", "?", "esc", "esc", "t", "esc", "s", "esc", "tab", "up"} {
+			for _, key := range []string{"down", "g", "end", "?", "esc", "esc", "t", "esc", "s", "esc", "tab", "up", "enter", "[", "esc"} {
 				b.keys(key)
 				b.send(tea.WindowSizeMsg{Width: width, Height: height})
 				lines := strings.Split(b.m.drawn, "\n")
@@ -321,12 +378,12 @@ func TestFastLogLosesNothing(t *testing.T) {
 	if heard != n || batches > n/batchSize+1 {
 		t.Errorf("%d events in %d batches", heard, batches)
 	}
-	if got := l.lines(tui.Style{}, 80, 3); len(got) != 3 || !strings.Contains(got[2], "event 10000") {
+	if got := l.lines(tui.Style{}, 80, 3, false); len(got) != 3 || !strings.Contains(got[2], "event 10000") {
 		t.Errorf("%q", got)
 	}
 	l.key("pgup", 3)
 	l.add(agency.Event{ID: n + 1, Severity: agency.SeverityWarning, Summary: "newer", Time: noon}, nil)
-	if got := l.lines(tui.Style{}, 80, 3); strings.Contains(strings.Join(got, ""), "newer") {
+	if got := l.lines(tui.Style{}, 80, 3, false); strings.Contains(strings.Join(got, ""), "newer") {
 		t.Error("a log that was scrolled away from its end follows")
 	}
 }

@@ -83,14 +83,14 @@ func TestEventsAreFormattedOnce(t *testing.T) {
 	for _, ev := range someEvents(30) {
 		l.add(ev, nil)
 	}
-	l.lines(tui.Style{}, 80, 20)
+	l.lines(tui.Style{}, 80, 20, false)
 	l.shown[30][0] = "remembered"
 	l.add(agency.Event{ID: 31, Severity: agency.SeverityInfo, Summary: "newer", Time: noon}, nil)
-	got := l.lines(tui.Style{}, 80, 20)
-	if got[18] != "remembered" || !strings.Contains(got[19], "newer") || len(l.shown) != 20 {
+	got := l.lines(tui.Style{}, 80, 20, false)
+	if got[18] != " remembered" || !strings.Contains(got[19], "newer") || len(l.shown) != 20 {
 		t.Errorf("%d are remembered: %q", len(l.shown), got[18:])
 	}
-	if got = l.lines(tui.Style{}, 60, 20); got[18] == "remembered" {
+	if got = l.lines(tui.Style{}, 60, 20, false); got[18] == " remembered" {
 		t.Error("another width shows the same lines")
 	}
 }

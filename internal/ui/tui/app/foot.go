@@ -110,8 +110,14 @@ func keysOf(m *Model) []string {
 		return []string{"enter open", "n new run", "? help", "q leave"}
 	case m.view == viewTranscript:
 		return []string{"esc back", "> follow", "s say", "? help", "q leave"}
+	case m.view == viewEvent:
+		return []string{"esc back", "] [ next line, one before", "? help", "q leave"}
 	case m.view == viewGate:
 		return gateKeys(m)
+	case m.run.logged && len(m.run.waits()) > 0:
+		return []string{"enter whole line", "tab contracts", "g gate", "v every event", "esc list", "? help", "q leave"}
+	case m.run.logged:
+		return []string{"enter whole line", "tab contracts", "v every event", "esc list", "? help", "q leave", "s say"}
 	case len(m.run.waits()) > 0:
 		return []string{"g gate", "esc list", "? help", "q leave", "t conversation", "tab log", "s say", "p pause", "c cancel"}
 	case m.run.state() == agency.StatePaused, m.run.state() == agency.StateInterrupted:
@@ -127,7 +133,10 @@ func gateKeys(m *Model) (keys []string) {
 	if g, ok := m.run.shownGate(); ok && m.run.answerable(g) {
 		keys = []string{"a approve", "r reject"}
 	}
-	keys = append(keys, "] [ files", "esc back")
+	if len(m.run.page.marks) > 0 {
+		keys = append(keys, "] [ files")
+	}
+	keys = append(keys, "esc back")
 	if len(m.run.waits()) > 1 {
 		keys = append(keys, "tab next gate")
 	}

@@ -48,6 +48,9 @@ func frame(m *Model) (string, *tea.Cursor) {
 	case viewTranscript:
 		drawRunTitle(m, s)
 		drawTranscript(m, s)
+	case viewEvent:
+		drawRunTitle(m, s)
+		drawPage(m, s, "log line", &m.run.log.whole)
 	case viewHelp:
 		drawTitle(m, s, "help")
 		drawPage(m, s, "", &m.help)
@@ -204,7 +207,7 @@ func drawRun(m *Model, s *screen) {
 		s.rule(title)
 		s.add(r.treeLines(st, m.now, s.width, above)...)
 		s.rule(logTitle)
-		s.add(r.log.lines(st, s.width, min(below, s.left()-len(footOf(m).lines)))...)
+		s.add(r.log.lines(st, s.width, min(below, s.left()-len(footOf(m).lines)), r.logged)...)
 		return
 	}
 	half := s.width * 11 / 20
@@ -214,7 +217,7 @@ func drawRun(m *Model, s *screen) {
 	left.pad(0)
 	right := &screen{st: st, width: s.width - half - 3, height: below + 1, fits: m.fits}
 	right.rule(logTitle)
-	right.add(r.log.lines(st, right.width, below)...)
+	right.add(r.log.lines(st, right.width, below, r.logged)...)
 	right.pad(0)
 	for i := range left.lines {
 		s.fit(left.filled(left.lines[i], half) + st.Paint(tui.Dim, " │ ") + right.lines[i])

@@ -21,11 +21,7 @@ func (r *runView) layGate(st tui.Style, now time.Time, width int) {
 	}
 	st.Width = width
 	head := r.gateHead(st, g, now) + tui.SoFar(st, r.doc, r.cost) + tui.Anomalies(st, r.doc, r.gates, g) + "\n"
-	parts := []string{head}
-	if c := r.contracts(st, g); c != "" {
-		parts = append(parts, c)
-	}
-	r.page.lay(append(parts, r.changes(st)...), width)
+	r.page.lay(append([]part{{text: head + r.contracts(st, g)}}, r.changes(st)...), width)
 }
 
 // gateHead is what a gate asks, in the words of the printed views, and what answers do, or
@@ -86,44 +82,51 @@ func (r *runView) contracts(st tui.Style, g agency.Gate) string {
 	return b.String() + "\n"
 }
 
-// changes are what the run would land, a part for each file.
-func (r *runView) changes(st tui.Style) []string {
+// unshown is why there are no files of a change; empty: there are.
+func (r *runView) unshown() string {
 	switch {
 	case !r.diff.known:
-		return []string{st.Paint(tui.Dim, "the change is read…") + "\n"}
+		return "the change is read…"
 	case r.diff.err != nil:
-		return []string{st.Paint(tui.Dim, "no change to show: "+tui.Line(r.diff.err.Error())) + "\n"}
+		return "no change to show: " + tui.Line(r.diff.err.Error())
 	case strings.TrimSpace(r.diff.doc.Patch) == "" && r.diff.doc.Local == nil:
-		return []string{st.Paint(tui.Dim, "nothing is changed yet") + "\n"}
+		return "nothing is changed yet"
+	}
+	return ""
+}
+
+// changes are what the run would land, a part for each file.
+func (r *runView) changes(st tui.Style) []part {
+	if why := r.unshown(); why != "" {
+		return []part{{text: st.Paint(tui.Dim, why) + "\n"}}
 	}
 	d := r.diff.doc
-	out := []string{st.Paint(tui.Bold, "The change") + "  " + st.Paint(tui.Dim, "] next file, [ the one before") + "\n" + tui.Clean(d.Stat)}
+	out := []part{{text: st.Paint(tui.Bold, "The change") + "  " + st.Paint(tui.Dim, "] next file, [ the one before") + "\n" + tui.Clean(d.Stat)}}
 	if d.Local != nil {
-		out = append(out, "\n"+st.Paint(tui.Bold, "your local edits, which land with it")+"\n")
+		out = append(out, part{text: "\n" + st.Paint(tui.Bold, "your local edits, which land with it") + "\n"})
 		out = append(out, files(st, d.Local.Patch)...)
-		out = append(out, "\n"+st.Paint(tui.Bold, "the work of the run on top of them")+"\n")
+		out = append(out, part{text: "\n" + st.Paint(tui.Bold, "the work of the run on top of them") + "\n"})
 	}
 	return append(out, files(st, d.Patch)...)
 }
 
 // files are the parts of a patch, painted.
-func files(st tui.Style, patch string) []string {
-	var out []string
+func files(st tui.Style, patch string) []part {
+	var out []part
 	from := 0
 	for at := 0; at < len(patch); {
-		end := at + 1 + strings.Index(patch[at:]+"\n", "\n")
-		if strings.HasPrefix(patch[at:], "diff --git ") && at > from {
-			out = append(out, patch[from:at])
-			from = at
+		end := min(len(patch), at+1+strings.Index(patch[at:]+"\n", "\n"))
+		if end == len(patch) || strings.HasPrefix(patch[end:], fileHead) {
+			one := patch[from:end]
+			out, from = append(out, part{text: "\n" + tui.Diff(st, one), marked: strings.HasPrefix(one, fileHead)}), end
 		}
 		at = end
 	}
-	out = append(out, patch[from:])
-	for i, f := range out {
-		out[i] = "\n" + tui.Diff(st, f)
-	}
 	return out
 }
+
+// fileHead begins what a patch says of a file.
+const fileHead = "diff --git "
 
 // limitBar is what is spent of a limit, with a bar of a width or none.
 func limitBar(st tui.Style, d api.InspectDoc, limit float64, width int) string {

@@ -27,7 +27,8 @@ const helpText = `Keys
 
   run
     tab              from the contracts to the log and back
-    enter            show what is proved of a contract, and all its sessions
+    enter            show what is proved of a contract, and all its sessions;
+                     in the log: the chosen line whole, ] [ the next and the one before
     o                only contracts that are not complete
     v                every event in the log, or only what matters
     g                the gate that waits
@@ -83,6 +84,8 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 				m.run.transcript.pager.follows = true
 			}
 		}
+	case viewEvent:
+		eventKey(m, key)
 	case viewHelp:
 		if key == "esc" || key == "backspace" {
 			m.view = m.under
@@ -148,12 +151,40 @@ func runKey(m *Model, key string) tea.Cmd {
 	if steerKey(m, key) {
 		return nil
 	}
-	if m.run.logged {
+	switch {
+	case m.run.logged && key == "enter":
+		openEvent(m)
+		return nil
+	case m.run.logged:
 		m.run.log.key(key, logRows(m))
 		return nil
 	}
 	m.run.tree.press(key, m.run.doc, treeRows(m))
 	return nil
+}
+
+// openEvent shows the chosen line of the log whole.
+func openEvent(m *Model) {
+	if m.run.log.open(m.o.Style, max(leastWidth, m.width)) {
+		m.view = viewEvent
+	}
+}
+
+func eventKey(m *Model, key string) {
+	switch key {
+	case "esc", "backspace", "enter":
+		m.view, m.run.log.opened = viewRun, nil
+	case "]", "right":
+		m.run.log.key("down", 1)
+		openEvent(m)
+	case "[", "left":
+		m.run.log.key("up", 1)
+		openEvent(m)
+	default:
+		if !steerKey(m, key) {
+			m.run.log.whole.key(key)
+		}
+	}
 }
 
 // hearer is who reads what is said to nobody by name.
@@ -221,6 +252,12 @@ func gateKey(m *Model, key string) tea.Cmd {
 		m.lay()
 	case "t":
 		return runKey(m, key)
+	case "]", "[", "right", "left":
+		if len(m.run.page.marks) == 0 {
+			m.say(tui.Dim, cmp.Or(m.run.unshown(), "the change has no file"))
+			return nil
+		}
+		m.run.page.key(key)
 	default:
 		if !steerKey(m, key) {
 			m.run.page.key(key)

@@ -12,7 +12,7 @@ import (
 // keptEvents bounds how many events the log holds; the record has all of them.
 const keptEvents = 20_000
 
-// eventLog is the live log: it follows, until it is scrolled away from its end.
+// eventLog is the live log: it follows, until another line than the newest is chosen.
 type eventLog struct {
 	all, brief reel
 	verbose    bool
@@ -23,6 +23,8 @@ type eventLog struct {
 	last       int64 // the id of the newest
 	seen       logSight
 	shown      map[int64][]string // the lines of what was seen, by event
+	opened     *agency.Event      // that is shown whole
+	whole      pager              // its text
 }
 
 // logSight is what the lines of an event depend on, beside the event.
@@ -35,7 +37,8 @@ type logSight struct {
 type reel struct {
 	events  []*agency.Event // that both reels share
 	dropped int
-	end     int // how many events above the end it stands; 0: it follows
+	at      int // how many events above the newest the chosen one stands; 0: it follows
+	end     int // and the last that is seen
 }
 
 func (r *reel) add(ev *agency.Event) {
@@ -45,10 +48,24 @@ func (r *reel) add(ev *agency.Event) {
 		r.dropped += gone
 	}
 	r.events = append(r.events, ev)
-	if r.end > 0 {
-		r.end++
+	if r.at > 0 {
+		r.at, r.end = r.at+1, r.end+1
 	}
-	r.end = min(r.end, max(0, len(r.events)-1))
+	r.choose(r.at)
+}
+
+// choose chooses an event, which then is seen; the newest is followed.
+func (r *reel) choose(at int) {
+	r.at = clamp(at, len(r.events))
+	r.end = min(r.end, r.at)
+}
+
+// chosen is the event that the next key is about; nil: there is none.
+func (r *reel) chosen() *agency.Event {
+	if len(r.events) == 0 {
+		return nil
+	}
+	return r.events[len(r.events)-1-r.at]
 }
 
 // add takes events in. An event that came already, as after a lost connection, changes
@@ -82,27 +99,37 @@ func (l *eventLog) reel() *reel {
 	return &l.brief
 }
 
-// key scrolls, a page being so many rows.
-func (l *eventLog) key(k string, rows int) bool {
+// key moves what is chosen, a page being so many rows.
+func (l *eventLog) key(k string, rows int) {
 	r, page := l.reel(), max(1, rows-1)
 	switch k {
 	case "up", "k":
-		r.end++
+		r.choose(r.at + 1)
 	case "down", "j":
-		r.end--
+		r.choose(r.at - 1)
 	case "pgup", "b", "ctrl+u":
-		r.end += page
+		r.choose(r.at + page)
 	case "pgdown", "space", "ctrl+d":
-		r.end -= page
+		r.choose(r.at - page)
 	case "home", "<":
-		r.end = len(r.events)
+		r.choose(len(r.events))
 	case "end", ">":
-		r.end = 0
-	default:
-		return false
+		r.choose(0)
 	}
-	r.end = clamp(r.end, max(1, len(r.events)-rows+1))
-	return true
+}
+
+// open shows the chosen event whole, and tells whether there is one.
+func (l *eventLog) open(st tui.Style, width int) bool {
+	l.opened, l.whole.top = l.reel().chosen(), 0
+	l.lay(st, width)
+	return l.opened != nil
+}
+
+// lay fits the text of the event that is shown whole to the terminal.
+func (l *eventLog) lay(st tui.Style, width int) {
+	if l.opened != nil {
+		l.whole.set(tui.EventWhole(st, l.zone, *l.opened), width)
+	}
 }
 
 // drawTitle says what of it is seen.
@@ -111,35 +138,68 @@ func (l *eventLog) title() string {
 	if l.verbose {
 		title = "log, every event"
 	}
-	if r := l.reel(); r.end > 0 {
-		return fmt.Sprintf("%s · %d newer below, end follows", title, r.end)
+	if r := l.reel(); r.at > 0 {
+		return fmt.Sprintf("%s · %d newer below, end follows", title, r.at)
 	}
 	return title
 }
 
-// lines are the last rows of what is seen; only they are formatted, and each once.
-func (l *eventLog) lines(st tui.Style, width, rows int) []string {
-	r := l.reel()
-	st.Width = width + 1 // the printed log leaves the last column of a terminal free
+// lines are the rows that are seen, the chosen event among them; only they are formatted, and
+// each once. A column is for the mark of what is chosen, which it is while it has the keys.
+func (l *eventLog) lines(st tui.Style, width, rows int, focused bool) []string {
+	plain := st
+	st.Width = width // the printed log leaves the last column of a terminal free
 	as := logSight{st, l.zone}
 	if l.seen != as {
 		l.seen, l.shown = as, nil
 	}
-	shown := make(map[int64][]string, rows)
-	out := make([]string, rows)
-	at := rows
-	for i := len(r.events) - 1 - r.end; i >= 0 && at > 0; i-- {
-		ev := r.events[i]
-		event, known := l.shown[ev.ID]
+	r, shown := l.reel(), make(map[int64][]string, rows)
+	of := func(above int) []string {
+		ev := r.events[len(r.events)-1-above]
+		event, known := shown[ev.ID]
+		if !known {
+			event, known = l.shown[ev.ID]
+		}
 		if !known || ev.ID == 0 {
 			event = strings.Split(tui.EventLine(st, l.zone, *ev), "\n")
 		}
 		shown[ev.ID] = event
+		return event
+	}
+	r.reveal(rows, func(above int) int { return len(of(above)) })
+	out := make([]string, rows)
+	at := rows
+	for above := r.end; above < len(r.events) && at > 0; above++ {
+		event := of(above)
 		for j := len(event) - 1; j >= 0 && at > 0; j-- {
 			at--
-			out[at] = event[j]
+			out[at] = " " + event[j]
+			if focused && above == r.at {
+				out[at] = chosen(plain, out[at], width, true)
+			}
 		}
 	}
 	l.shown = shown
 	return out[at:]
+}
+
+// reveal moves what is seen until the chosen event is among it, each having so many rows, and
+// no row is free while there are events.
+func (r *reel) reveal(rows int, of func(above int) int) {
+	if len(r.events) == 0 {
+		return
+	}
+	n, least := of(r.at), r.at // the last that may be seen with the chosen one
+	for least > r.end && n+of(least-1) <= rows {
+		least--
+		n += of(least)
+	}
+	for i := r.at + 1; i < len(r.events) && n < rows; i++ {
+		n += of(i)
+	}
+	for least > 0 && n+of(least-1) <= rows {
+		least--
+		n += of(least)
+	}
+	r.end = least
 }

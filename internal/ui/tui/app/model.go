@@ -19,6 +19,7 @@ const (
 	viewRun
 	viewGate
 	viewTranscript
+	viewEvent
 	viewHelp
 )
 
@@ -409,6 +410,7 @@ func (m *Model) lay() {
 		t.pager.set(t.text, width)
 		t.say(m.o.Style, m.run.saying)
 	}
+	m.run.log.lay(m.o.Style, width)
 	if m.view == viewGate || m.view == viewHelp && m.under == viewGate {
 		m.run.layGate(m.o.Style, m.now, width)
 	}

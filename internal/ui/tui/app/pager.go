@@ -10,7 +10,7 @@ type pager struct {
 	lines   []string
 	body    int // lines before the ending
 	width   int
-	marks   []int // lines at which parts begin, such as the files of a diff
+	marks   []int // lines at which parts begin that one goes to, such as the files of a diff
 	top     int
 	rows    int  // that were seen last
 	follows bool // it stays at its end while it grows
@@ -29,12 +29,20 @@ func (p *pager) ending(s string) {
 	p.settle()
 }
 
-// lay likewise sets parts, each with a mark at its beginning.
-func (p *pager) lay(parts []string, width int) {
+// part is one of those that a text consists of.
+type part struct {
+	text   string
+	marked bool // one goes to its beginning
+}
+
+// lay likewise sets parts.
+func (p *pager) lay(parts []part, width int) {
 	p.lines, p.width, p.marks = nil, width, nil
-	for _, part := range parts {
-		p.marks = append(p.marks, len(p.lines))
-		p.lines = append(p.lines, wrapped(part, width)...)
+	for _, one := range parts {
+		if one.marked {
+			p.marks = append(p.marks, len(p.lines))
+		}
+		p.lines = append(p.lines, wrapped(one.text, width)...)
 	}
 	p.settle()
 }

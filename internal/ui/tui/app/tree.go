@@ -176,7 +176,7 @@ func factsOf(d api.InspectDoc, index map[agency.ContractID]int) []facts {
 
 func sumsOf(d api.InspectDoc, of []facts) (all sums) {
 	for i := range d.Contracts {
-		if d.Contracts[i].Steers() { // what plans and judges has nothing to prove
+		if d.Contracts[i].Leads {
 			continue
 		}
 		all.criteria += len(d.Contracts[i].Criteria)
@@ -301,8 +301,9 @@ func (t *tree) line(st tui.Style, d api.InspectDoc, saying tui.Saying, r row, no
 	case r.session >= 0:
 		return indent + t.sessionLine(st, d, saying, d.Sessions[r.session], now, width-len(indent))
 	case r.criterion >= 0:
-		p := d.Contracts[r.contract].Criteria[r.criterion]
-		return indent + st.Paint(tui.ProofInk(p.Proof), fill(p.State(), 9)) + tui.Line(p.Text)
+		c := d.Contracts[r.contract]
+		p := c.Criteria[r.criterion]
+		return indent + st.Paint(tui.CriterionInk(c, p), fill(c.State(p), 9)) + tui.Line(p.Text)
 	}
 	return indent + t.contractLine(st, d, r.contract, width-len(indent))
 }
@@ -347,7 +348,7 @@ func (t *tree) contractLine(st tui.Style, d api.InspectDoc, i, width int) string
 		}
 		right = append(right, st.Paint(ink, f.tests))
 	}
-	if n := len(c.Criteria); n > 0 && width >= 50 {
+	if n := len(c.Criteria); n > 0 && !c.Leads && width >= 50 {
 		right = append(right, fmt.Sprintf("%d/%d proved", f.proved, n))
 	}
 	if c.Status == agency.StatusInProgress || c.Status == agency.StatusInReview {
