@@ -73,6 +73,7 @@ func (r *Reader) spent(q store.Querier, known report.Records) (doc api.CostDoc, 
 // contracts are those of a run as far as its cost depends on them. Of one that nobody has
 // looked at they alone are read.
 func (k *known) contracts(q *store.Snapshot, run agency.Run) ([]agency.Contract, error) {
+	k.of(run)
 	switch {
 	case run.State.Final() && run.Mode != agency.ModeAgent:
 		return nil, nil

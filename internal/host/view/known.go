@@ -60,6 +60,14 @@ type look struct {
 	known *known
 }
 
+// of has nothing be known of another run that had the name.
+func (k *known) of(run agency.Run) {
+	if !run.CreatedAt.Equal(k.records.Run.CreatedAt) {
+		k.forget()
+	}
+	k.records.Run = run
+}
+
 // forget drops what was read of a run: it cannot be read, and may be there in part.
 func (k *known) forget() {
 	k.records, k.listed, k.verdict, k.after, k.told = report.Records{}, listed[agency.Contract]{}, 0, 0, nil
@@ -72,6 +80,11 @@ func (k *known) refresh(q *store.Snapshot, id agency.RunID) (err error) {
 			k.forget()
 		}
 	}()
+	run, err := registry.Run(q, id)
+	if err != nil {
+		return err
+	}
+	k.of(run)
 	if err := k.records.Refresh(q, id); err != nil {
 		return err
 	}

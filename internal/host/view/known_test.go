@@ -81,7 +81,11 @@ func (k *kept) same(run agency.RunID, after string) api.InspectDoc {
 	if diff := cmp.Diff(want, got); diff != "" {
 		k.Errorf("after %s a reader that looked before sees something else:\n%s", after, diff)
 	}
-	for _, r := range []*view.Reader{k.reader, k.fresh()} { // a list and the cost say the same
+	for _, r := range []*view.Reader{k.reader, k.fresh()} { // a tree, a list and the cost say the same
+		of, err := r.Inspect(k.Context(), run, api.Tree)
+		if diff := cmp.Diff(api.TreeOf(got), api.TreeOf(of)); diff != "" || err != nil {
+			k.Errorf("after %s its tree is %v\n%s", after, err, diff)
+		}
 		docs, err := r.Runs(k.Context())
 		if err != nil {
 			k.Fatalf("after %s: %v", after, err)
@@ -243,6 +247,31 @@ func TestManyRunsLookedAt(t *testing.T) {
 		t.Error("nobody waits any more, and it is read")
 	}
 	k.same("run-0", "a look that was given up")
+}
+
+// A run that bears the name of one that was removed is seen as it is.
+func TestAnotherRunOfTheName(t *testing.T) {
+	const run = agency.RunID("runs")
+	k := keep(t)
+	for _, id := range []agency.ContractID{"old", "new"} {
+		k.begin(run)
+		k.write(func(tx *store.Tx) error {
+			if err := registry.CreateContract(tx, agency.Contract{ID: id, RunID: run, Title: "t", Description: "d"}); err != nil {
+				return err
+			}
+			_, err := budget.Reserve(tx, run, budget.Request{Key: string(id), Node: budget.Root, Out: 1, Contract: id})
+			return errors.Join(err, budget.Settle(tx, run, string(id), budget.Bill{Usage: agency.Usage{Out: int64(len(id))}}, 0))
+		})
+		if _, err := k.reader.Cost(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		if doc := k.same(run, "a beginning"); len(doc.Contracts) != 1 || doc.Contracts[0].ID != id || doc.Contracts[0].TokensUsed != 3 {
+			t.Errorf("%+v", doc.Contracts)
+		}
+		k.write(func(tx *store.Tx) error {
+			return errors.Join(registry.SetState(tx, run, agency.StateFailed, ""), budget.Forget(tx, run), registry.DeleteRun(tx, run), event.DeleteRun(tx, run))
+		})
+	}
 }
 
 // Many look at a run at once, while its agents work.
