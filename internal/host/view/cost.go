@@ -16,7 +16,7 @@ import (
 
 // Cost is what a run spent; of a tree its limits and its forecast alone.
 func (r *Reader) Cost(ctx context.Context, id agency.RunID, of ...api.Extent) (doc api.CostDoc, err error) {
-	k := r.known(id)
+	k := r.looks.of(id)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	err = r.read(ctx, func(q *store.Snapshot) (err error) {
@@ -32,7 +32,11 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID, of ...api.Extent) (d
 				return err
 			}
 		}
-		if _, doc.Progress, err = r.shares.stand(q, known.Run); err != nil {
+		stand := r.shares.stand
+		if k.told != nil {
+			stand = k.stand
+		}
+		if _, doc.Progress, err = stand(q, known.Run); err != nil {
 			return err
 		}
 		if doc.Forecast, err = r.forecast(q, known.Run, known.Contracts); err != nil {

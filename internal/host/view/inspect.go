@@ -23,7 +23,7 @@ import (
 // Inspect is a run with everything that it did, or as a tree. A run that was looked at before
 // costs what has changed since.
 func (r *Reader) Inspect(ctx context.Context, id agency.RunID, of ...api.Extent) (doc api.InspectDoc, err error) {
-	k := r.known(id)
+	k := r.looks.of(id)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	in := r.landed(ctx, id, &k.git)
