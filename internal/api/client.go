@@ -94,8 +94,7 @@ func (c *Client) Decisions(ctx context.Context, run agency.RunID) ([]agency.Shar
 // Inspect gives a run with everything that it did, or what is asked for of it.
 func (c *Client) Inspect(ctx context.Context, run agency.RunID, of ...Extent) (InspectDoc, error) {
 	if OneOf(of) == Tree {
-		t, err := get[TreeDoc](ctx, c, runPath(run, ""), Tree.query())
-		return t.inspect(), err
+		return call(ctx, c, http.MethodGet, runPath(run, ""), Tree.query(), nil, decodeTree)
 	}
 	return get[InspectDoc](ctx, c, runPath(run, ""), OneOf(of).query())
 }
@@ -187,7 +186,7 @@ func runPath(run agency.RunID, rest string) string {
 }
 
 func get[T any](ctx context.Context, c *Client, path string, q url.Values) (T, error) {
-	return call[T](ctx, c, http.MethodGet, path, q, nil)
+	return call(ctx, c, http.MethodGet, path, q, nil, decode[T])
 }
 
 func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
@@ -196,11 +195,15 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (T, erro
 	if err != nil {
 		return none, fmt.Errorf("request: %w", err)
 	}
-	return call[T](ctx, c, http.MethodPost, path, nil, b)
+	return call(ctx, c, http.MethodPost, path, nil, b, decode[T])
 }
 
-func call[T any](ctx context.Context, c *Client, method, path string, q url.Values, body []byte) (T, error) {
-	var out T
+func decode[T any](doc []byte) (out T, err error) {
+	err = json.Unmarshal(doc, &out)
+	return out, err
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, q url.Values, body []byte, decode func([]byte) (T, error)) (out T, err error) {
 	resp, err := c.conn.do(ctx, method, path, q, body)
 	if err != nil {
 		return out, err
@@ -208,7 +211,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, q url.Valu
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	doc, err := whole(resp)
 	if err == nil {
-		err = json.Unmarshal(doc, &out)
+		out, err = decode(doc)
 	}
 	if err != nil {
 		return out, lost(err)

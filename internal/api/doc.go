@@ -16,7 +16,7 @@ import (
 
 // Wire is the version of this package's requests and documents. Two builds
 // with the same Wire can talk; hello and drain stay the same in all versions.
-const Wire = 3
+const Wire = 4
 
 // HostName is what the Host header of every request says. A page of a browser
 // that was led to the socket by a name of its own says another one.

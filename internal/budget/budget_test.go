@@ -223,8 +223,9 @@ func TestRebook(t *testing.T) {
 	}
 	write(t, db, func(tx *store.Tx) error { return Charge(tx, run, "1", Bill{}) })
 	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
-		lines, err := NodeLines(q, run)
-		if err != nil || len(lines) != 1 || lines[0].Model != "unpriced" || !lines[0].Unpriced || lines[0].Node != "session/s" {
+		var ledger Ledger
+		err := ledger.Refresh(q, run)
+		if lines := ledger.Lines; err != nil || len(lines) != 1 || lines[0].Model != "unpriced" || !lines[0].Unpriced || lines[0].Node != "session/s" {
 			t.Errorf("lines %+v, %v", lines, err)
 		}
 		return err

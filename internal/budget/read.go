@@ -110,7 +110,7 @@ func (n node) state() State {
 	}
 }
 
-// Line is what one agent spent with one model on one contract from one node.
+// Line is what one agent spent with one model on one contract; in a Ledger, from one node.
 // Lost counts requests that were charged at their reservation, or at what came where
 // that was more; their tokens are known only as Billed.
 type Line struct {
@@ -130,7 +130,7 @@ type Line struct {
 }
 
 // Lines is everything a run spent, by agent, model and contract.
-func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "''", "0") }
+func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "0") }
 
 // Spent is everything a run spent, in one sum.
 func Spent(q store.Querier, run agency.RunID) (t Total, err error) {
@@ -141,15 +141,15 @@ func Spent(q store.Querier, run agency.RunID) (t Total, err error) {
 	return t, err
 }
 
-// linesBy is Lines, told apart by node and hour where these are asked for.
-func linesBy(q store.Querier, run agency.RunID, node, hour string) ([]Line, error) {
+// linesBy is Lines, told apart by the hour where that is asked for.
+func linesBy(q store.Querier, run agency.RunID, hour string) ([]Line, error) {
 	return store.All(q, func(row store.Scanner) (l Line, err error) {
 		var money, hour int64
-		err = row.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &hour, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
+		err = row.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &hour, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
 			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &l.Unpriced, &l.Usage.Estimated)
 		l.Money, l.Hour = agency.Money(money), store.Time(hour)
 		return l, err
-	}, selectLines(node, hour), string(run))
+	}, selectLines(hour), string(run))
 }
 
 // Paid is a request that cost something, and when it was settled or charged.

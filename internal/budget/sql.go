@@ -106,10 +106,14 @@ const selectSpent = `SELECT count(*), coalesce(sum(CASE WHEN state = 'lost' THEN
 	coalesce(sum(tokens_write), 0), coalesce(sum(tokens_out), 0), coalesce(sum(tokens), 0), coalesce(sum(money), 0), coalesce(max(unpriced), 0), coalesce(max(estimated), 0)
 FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')`
 
-// selectLines sums what a run has spent, told apart by two more columns.
-func selectLines(node, hour string) string {
-	return `SELECT agent, role, tier, model, contract_id, ` + node + ` AS part, ` + hour + ` AS hour, count(*), sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END),
+// selectLines sums what a run has spent, told apart by an hour as well.
+func selectLines(hour string) string {
+	return `SELECT agent, role, tier, model, contract_id, ` + hour + ` AS hour, count(*), sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END),
 	sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced), max(estimated)
 FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
-GROUP BY agent, role, tier, model, contract_id, part, hour ORDER BY agent, model, contract_id, part, hour`
+GROUP BY agent, role, tier, model, contract_id, hour ORDER BY agent, model, contract_id, hour`
 }
+
+// selectAfter reads the requests of a run that were reserved after one, however they stand.
+const selectAfter = `SELECT n, state, agent, role, tier, model, contract_id, node, tokens_in, tokens_cached, tokens_write, tokens_out, tokens, money, unpriced, estimated
+FROM budget_requests WHERE run_id = ? AND n > ? ORDER BY n`

@@ -59,12 +59,7 @@ func By[K ~string](lines []Line, key func(Line) K) map[K]Total {
 	return out
 }
 
-// NodeLines is Lines, told apart by the node that asked as well: a session's is SessionNode.
-func NodeLines(q store.Querier, run agency.RunID) ([]Line, error) {
-	return linesBy(q, run, "node", "0")
-}
-
 // HourLines is Lines, told apart by the hour in which a request was settled.
 func HourLines(q store.Querier, run agency.RunID) ([]Line, error) {
-	return linesBy(q, run, "''", wholeHour)
+	return linesBy(q, run, wholeHour)
 }

@@ -64,8 +64,8 @@ func (s sessions) whose(d agency.Detail) agency.AgentID {
 
 // at is the session that was heard of last at work on a contract.
 func (s sessions) at(contract agency.ContractID) (last *history) {
-	for _, h := range s.sorted() {
-		if h.who.contract == contract && (last == nil || h.event > last.event) {
+	for _, h := range s.known {
+		if h.who.contract == contract && (last == nil || cmp.Or(cmp.Compare(last.event, h.event), h.key.compare(last.key)) < 0) {
 			last = h
 		}
 	}

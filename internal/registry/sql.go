@@ -49,7 +49,7 @@ WHERE run_id = ? AND session_id = ? AND action IN ('pause', 'escalate', 'halt') 
 
 	// insertContract adds a contract, once.
 	insertContract = `INSERT INTO contracts (run_id, id, seq, status, stage, doc)
-VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) ON CONFLICT (run_id, id) DO NOTHING`
+VALUES (?1, ?2, (SELECT coalesce(max(seq) + 1, 0) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) ON CONFLICT (run_id, id) DO NOTHING`
 
 	// updateContract replaces a contract.
 	updateContract = `UPDATE contracts SET status = ?, stage = ?, completed_at = ?, doc = ? WHERE run_id = ? AND id = ?`
@@ -71,7 +71,7 @@ VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) 
 
 	// insertGate adds a gate, once.
 	insertGate = `INSERT INTO gates (id, run_id, seq, kind, doc, created_at)
-VALUES (?1, ?2, (SELECT count(*) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING`
+VALUES (?1, ?2, (SELECT coalesce(max(seq) + 1, 0) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING`
 
 	// selectGate reads one gate, selectGates those of a run, selectOpenGates
 	// those of a run without a decision.
@@ -89,7 +89,7 @@ VALUES (?1, ?2, (SELECT count(*) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON C
 
 	// insertReview adds a review, one a step.
 	insertReview = `INSERT INTO reviews (run_id, step, seq, contract_id, doc)
-VALUES (?1, ?2, (SELECT count(*) FROM reviews WHERE run_id = ?1), ?3, ?4) ON CONFLICT (run_id, step) DO NOTHING`
+VALUES (?1, ?2, (SELECT coalesce(max(seq) + 1, 0) FROM reviews WHERE run_id = ?1), ?3, ?4) ON CONFLICT (run_id, step) DO NOTHING`
 
 	// selectReviews reads those of a run after its first ones.
 	selectReviews = `SELECT doc FROM reviews WHERE run_id = ? AND seq >= ? ORDER BY seq`

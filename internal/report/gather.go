@@ -59,6 +59,21 @@ func Fold(q *store.Snapshot, r Records, in Input) (_ agency.Report, err error) {
 	return g.fold()
 }
 
+// TakeBack gives the proofs of a run's contracts as their lines in its report have them:
+// without what a later landing took back.
+func TakeBack(r Records, in Input) func(c *agency.Contract, proofs []agency.Proof) []agency.Proof {
+	g := gatherer{Records: r, in: in}
+	if len(in.Landed) > 0 {
+		g.locate()
+	}
+	return func(c *agency.Contract, proofs []agency.Proof) []agency.Proof {
+		if len(g.net) == 0 || c.Status != agency.StatusComplete || roster.Leads(c.AssignedRole) || g.dropped(*c) {
+			return proofs
+		}
+		return g.undone(c.ID, proofs)
+	}
+}
+
 // Records are what a report is measured by.
 type Records struct {
 	Run       agency.Run
@@ -73,10 +88,12 @@ type Records struct {
 	Words     *agency.ManagerWords
 
 	covered []check.FileCoverage // of what landed last
+	ledger  budget.Ledger        // whose lines they are
 }
 
 func read(q *store.Snapshot, id agency.RunID) (r Records, err error) {
 	for _, one := range []func() error{
+		func() error { r.Run, err = registry.Run(q, id); return err },
 		func() error { r.Contracts, err = registry.Contracts(q, id); return err },
 		func() error { r.Verdicts, err = verdicts.All(q, id); return err },
 		func() error { r.Reviews, err = registry.Reviews(q, id); return err },
@@ -91,13 +108,12 @@ func read(q *store.Snapshot, id agency.RunID) (r Records, err error) {
 	return r, nil
 }
 
-// Refresh reads the records of a run that change, which are few: all but contracts and
-// what is only ever added.
+// Refresh reads the records of a run that change, which are few: all but itself, its contracts
+// and what is only ever added.
 func (r *Records) Refresh(q *store.Snapshot, id agency.RunID) (err error) {
 	for _, one := range []func() error{
-		func() error { r.Run, err = registry.Run(q, id); return err },
 		func() error { r.Gates, err = registry.Gates(q, id); return err },
-		func() error { r.Lines, err = budget.NodeLines(q, id); return err },
+		func() error { err = r.ledger.Refresh(q, id); r.Lines = r.ledger.Lines; return err },
 		func() error { r.Words, err = registry.Words(q, id); return err },
 	} {
 		if err := one(); err != nil {
@@ -137,13 +153,31 @@ type onto struct {
 	below   map[agency.ContractID]bool                // who landed on a line below it
 }
 
+// locate finds who landed what, and where.
+func (g *gatherer) locate() {
+	g.complete, g.ended, g.below = map[agency.ContractID]bool{}, map[agency.ContractID]bool{}, map[agency.ContractID]bool{}
+	g.commit, g.branch, g.commits = map[agency.OID]agency.ContractID{}, map[agency.OID]bool{}, map[agency.ContractID][]agency.OID{}
+	g.net, g.brought = byLandings(g.in.Landed, everyOne), map[agency.ContractID][]git.CommitChanges{}
+	for i := range g.Contracts {
+		c := &g.Contracts[i]
+		g.complete[c.ID], g.ended[c.ID] = c.Status == agency.StatusComplete, c.Status.Final()
+	}
+	for _, l := range g.Landings {
+		g.commit[l.Commit], g.commits[l.Contract] = l.Contract, append(g.commits[l.Contract], l.Commit)
+		g.below[l.Contract] = g.below[l.Contract] || l.Level != "" && l.Level != agency.OnRun
+	}
+	for _, l := range g.in.Landed {
+		g.brought[g.commit[l.Commit]] = append(g.brought[g.commit[l.Commit]], l)
+		g.branch[l.Commit] = true
+	}
+}
+
 func (g *gatherer) fold() (agency.Report, error) {
 	g.passed, g.judged = map[agency.ContractID]agency.Verdict{}, map[agency.ContractID]agency.Verdict{}
 	g.reviewed = agency.ByContract(g.Reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
 	g.red, g.spent = check.LastReds(g.Receipts), budget.By(g.Lines, func(l budget.Line) agency.ContractID { return l.Contract })
-	g.complete, g.ended, g.below = map[agency.ContractID]bool{}, map[agency.ContractID]bool{}, map[agency.ContractID]bool{}
-	g.commit, g.branch, g.on = map[agency.OID]agency.ContractID{}, map[agency.OID]bool{}, map[agency.OID][]agency.Receipt{}
-	g.net, g.brought = byLandings(g.in.Landed, everyOne), map[agency.ContractID][]git.CommitChanges{}
+	g.on = map[agency.OID][]agency.Receipt{}
+	g.locate()
 	g.r = agency.Report{
 		RunID: g.Run.ID, Goal: g.Run.Goal, Mode: g.Run.Mode, State: g.Run.State, Reason: g.Run.Reason, Branch: g.Run.Branch, Target: g.Run.Target,
 		Merged: g.Run.Merged, Local: g.in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.Words,
@@ -161,22 +195,10 @@ func (g *gatherer) fold() (agency.Report, error) {
 		}
 		g.judged[v.ContractID] = v
 	}
-	for _, c := range g.Contracts {
-		g.complete[c.ID], g.ended[c.ID] = c.Status == agency.StatusComplete, c.Status.Final()
-	}
 	for _, one := range g.Gates {
 		if one.Decision.Verb == agency.Approve {
 			g.accepted = append(g.accepted, one.Weakened...)
 		}
-	}
-	g.commits = map[agency.ContractID][]agency.OID{}
-	for _, l := range g.Landings {
-		g.commit[l.Commit], g.commits[l.Contract] = l.Contract, append(g.commits[l.Contract], l.Commit)
-		g.below[l.Contract] = g.below[l.Contract] || l.Level != "" && l.Level != agency.OnRun
-	}
-	for _, l := range g.in.Landed {
-		g.brought[g.commit[l.Commit]] = append(g.brought[g.commit[l.Commit]], l)
-		g.branch[l.Commit] = true
 	}
 	for _, r := range g.Receipts {
 		if rank(r) > 0 {
@@ -314,7 +336,7 @@ func tally(sum *agency.Rollup, s agency.Status) *int {
 // rests on somebody's word.
 func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.ReportContract) {
 	o := &g.r.LeftOpen
-	line.Criteria = g.undone(line)
+	line.Criteria = g.undone(c.ID, line.Criteria)
 	for _, p := range line.Criteria {
 		if p.Proof == agency.ProofAsserted || p.Proof == agency.ProofOpen {
 			o.Asserted = append(o.Asserted, agency.OpenCriterion{Contract: c.ID, Proof: p})

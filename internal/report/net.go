@@ -70,8 +70,8 @@ func filesOver(net map[string]over) *agency.Files {
 
 // undone takes back what was verified of the files that a contract promised, where a
 // landing after its own took them away again or put them back as they were.
-func (g *gatherer) undone(line *agency.ReportContract) []agency.Proof {
-	out := slices.Clone(line.Criteria)
+func (g *gatherer) undone(of agency.ContractID, proofs []agency.Proof) []agency.Proof {
+	out := slices.Clone(proofs)
 	for i := range out {
 		p := &out[i]
 		if p.Check == nil || p.Proof == agency.ProofOpen {
@@ -81,7 +81,7 @@ func (g *gatherer) undone(line *agency.ReportContract) []agency.Proof {
 			o, touched := g.net[path]
 			by := g.commit[o.by]
 			switch {
-			case path == "" || !touched || by == line.ID:
+			case path == "" || !touched || by == of:
 			case !o.there():
 				p.Note = fmt.Sprintf("%s took it away again", or(by))
 				p.Proof, p.Missed, p.Undone = agency.ProofOpen, true, true

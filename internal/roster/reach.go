@@ -14,18 +14,20 @@ func MaySend(from, to agency.RoleID) bool {
 	return slices.Contains(reach()[from], to)
 }
 
-// spawns is who leads whom: the roles that an agent of a role may start on a
-// contract. A role without a line works and starts nobody.
-func spawns() map[agency.RoleID][]agency.RoleID {
-	return map[agency.RoleID][]agency.RoleID{
-		agency.RoleProjectManager: {agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist},
-		agency.RoleVisionary:      {agency.RoleSquadLead, agency.RoleImplementer},
-		agency.RoleSquadLead:      {agency.RoleImplementer},
+// Spawns are the roles that an agent of a role may start on a contract: who leads whom. A
+// role without a line works and starts nobody.
+func Spawns(by agency.RoleID) []agency.RoleID {
+	switch by {
+	case agency.RoleProjectManager:
+		return []agency.RoleID{agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist}
+	case agency.RoleVisionary:
+		return []agency.RoleID{agency.RoleSquadLead, agency.RoleImplementer}
+	case agency.RoleSquadLead:
+		return []agency.RoleID{agency.RoleImplementer}
+	default:
+		return nil
 	}
 }
-
-// Spawns are the roles that an agent of a role may start.
-func Spawns(by agency.RoleID) []agency.RoleID { return spawns()[by] }
 
 // MaySpawn tells whether an agent of one role may start one of another.
 func MaySpawn(by, role agency.RoleID) bool { return slices.Contains(Spawns(by), role) }

@@ -261,14 +261,18 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
+	doc := func(r *http.Request) (api.InspectDoc, error) {
+		run, err := runOf(r)
+		if err != nil {
+			return api.InspectDoc{}, err
+		}
+		return s.o.View.Inspect(r.Context(), run, of)
+	}
 	if of == api.Tree {
-		look(s, func(ctx context.Context, run agency.RunID) (api.TreeDoc, error) {
-			doc, err := s.o.View.Inspect(ctx, run, of)
-			return api.TreeOf(doc), err
-		})(w, r)
+		answerAs(s, "application/octet-stream", api.EncodeTree, doc)(w, r)
 		return
 	}
-	look(s, func(ctx context.Context, run agency.RunID) (api.InspectDoc, error) { return s.o.View.Inspect(ctx, run) })(w, r)
+	answer(s, doc)(w, r)
 }
 
 func (s *Server) cost(r *http.Request) (api.CostDoc, error) {
@@ -375,18 +379,22 @@ func body[T any](r *http.Request) (T, error) {
 }
 
 func answer[T any](s *Server, fn func(*http.Request) (T, error)) http.HandlerFunc {
+	return answerAs(s, "application/json", func(out T) ([]byte, error) { return json.Marshal(out) }, fn)
+}
+
+func answerAs[T any](s *Server, kind string, encode func(T) ([]byte, error), fn func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		out, err := fn(r)
 		if err != nil {
 			s.fail(w, err)
 			return
 		}
-		b, err := json.Marshal(out)
+		b, err := encode(out)
 		if err != nil {
 			s.fail(w, err)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Content-Length", strconv.Itoa(len(b))) // so that whoever reads it has room for all
 		s.write(w, b)
 	}

@@ -21,6 +21,7 @@ CREATE TABLE budget_nodes (
 -- One row a model request: reserved before it is sent, settled after the
 -- answer, or charged in full when a crash lost the answer.
 CREATE TABLE budget_requests (
+    n           INTEGER PRIMARY KEY, -- the order in which they were reserved
     run_id      TEXT NOT NULL,
     key         TEXT NOT NULL,
     node        TEXT NOT NULL,
@@ -40,7 +41,7 @@ CREATE TABLE budget_requests (
     tier        TEXT NOT NULL,
     model       TEXT NOT NULL,
     contract_id TEXT NOT NULL,
-    PRIMARY KEY (run_id, key)
+    UNIQUE (run_id, key)
 );
 CREATE INDEX budget_reserved ON budget_requests (run_id, epoch) WHERE state = 'reserved';
 

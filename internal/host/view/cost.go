@@ -35,7 +35,11 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID, of ...api.Extent) (d
 				return err
 			}
 		}
-		if _, doc.Progress, err = r.shares.stand(q, known.Run); err != nil {
+		stand := r.shares.stand
+		if k.told != nil {
+			stand = k.stand
+		}
+		if _, doc.Progress, err = stand(q, known.Run); err != nil {
 			return err
 		}
 		if doc.Forecast, err = r.forecast(q, known.Run, known.Contracts); err != nil {
@@ -76,6 +80,7 @@ func (r *Reader) spent(q store.Querier, known report.Records) (doc api.CostDoc, 
 // contracts are those of a run as far as its cost depends on them. Of one that nobody has
 // looked at they alone are read.
 func (k *known) contracts(q *store.Snapshot, run agency.Run) ([]agency.Contract, error) {
+	k.of(run)
 	switch {
 	case run.State.Final() && run.Mode != agency.ModeAgent:
 		return nil, nil

@@ -20,9 +20,9 @@ import (
 	"agency/internal/store"
 )
 
-// Inspect is a run with everything that it did, whatever is asked for of it. A run that was looked at before costs what
-// has changed since.
-func (r *Reader) Inspect(ctx context.Context, id agency.RunID, _ ...api.Extent) (doc api.InspectDoc, err error) {
+// Inspect is a run with everything that it did, or as a tree. A run that was looked at before
+// costs what has changed since.
+func (r *Reader) Inspect(ctx context.Context, id agency.RunID, of ...api.Extent) (doc api.InspectDoc, err error) {
 	k, err := r.known(ctx, id)
 	if err != nil {
 		return doc, err
@@ -39,8 +39,8 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID, _ ...api.Extent) 
 		if doc.RunDoc, err = r.docWith(q, known.Run, stand, budget.Sum(known.Lines, nil), shareOf(known.Run, stand, &k.told.progress)); err != nil {
 			return err
 		}
-		doc.Reviews, doc.Verdicts = orEmpty(slices.Clip(known.Reviews)), orEmpty(slices.Clip(known.Verdicts))
-		doc.Contracts, doc.Receipts = contracts(known), receipts(known.Receipts)
+		doc.Reviews = orEmpty(slices.Clip(known.Reviews))
+		doc.Contracts, doc.Receipts = contracts(known, report.TakeBack(known, in)), receipts(known.Receipts)
 		if doc.Sessions, doc.Planned, err = sessions(q, known); err != nil {
 			return err
 		}
@@ -48,23 +48,6 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID, _ ...api.Extent) 
 			return err
 		}
 		if doc.Conflicts, err = conflicts(q, id); err != nil {
-			return err
-		}
-		if doc.Decisions, err = decision.List(q, id, ""); err != nil {
-			return err
-		}
-		if doc.Names, err = reservation.List(q, id); err != nil {
-			return err
-		}
-		freed, err := reservation.Freed(q, id)
-		if err != nil {
-			return err
-		}
-		doc.Names = append(doc.Names, freed...)
-		if doc.Artifacts, err = artifact.List(q, id, agency.ArtifactKinds()...); err != nil {
-			return err
-		}
-		if doc.Threads, err = threads(q, known.Run); err != nil {
 			return err
 		}
 		if doc.Pattern, err = pattern(q, known); err != nil {
@@ -75,35 +58,41 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID, _ ...api.Extent) 
 		if err := healthy(q, k.told.trail, &doc); err != nil {
 			return err
 		}
-		doc.Report, err = report.Fold(q, known, in)
-		return err
+		if api.OneOf(of) == api.Tree {
+			doc.Report.Acts = agency.ActsOf(known.Gates)
+			return nil
+		}
+		return beyond(q, known, in, &doc)
 	})
+	return doc, err
+}
+
+// beyond adds to a run what its tree has not.
+func beyond(q *store.Snapshot, known report.Records, in report.Input, doc *api.InspectDoc) (err error) {
+	doc.Verdicts = orEmpty(slices.Clip(known.Verdicts))
+	if doc.Decisions, err = decision.List(q, doc.ID, ""); err != nil {
+		return err
+	}
+	if doc.Names, err = reservation.List(q, doc.ID); err != nil {
+		return err
+	}
+	freed, err := reservation.Freed(q, doc.ID)
 	if err != nil {
-		return doc, err
+		return err
+	}
+	doc.Names = append(doc.Names, freed...)
+	if doc.Artifacts, err = artifact.List(q, doc.ID, agency.ArtifactKinds()...); err != nil {
+		return err
+	}
+	if doc.Threads, err = threads(q, known.Run); err != nil {
+		return err
+	}
+	if doc.Report, err = report.Fold(q, known, in); err != nil {
+		return err
 	}
 	doc.Report.Shorten()
 	doc.Report.State, doc.Report.Reason = doc.State, doc.Reason
-	takeBack(doc.Contracts, doc.Report)
-	return doc, nil
-}
-
-// takeBack marks the criteria of contracts that a later landing took back, as measured by
-// the report.
-func takeBack(docs []api.ContractDoc, r agency.Report) {
-	at := placesOf(docs)
-	for _, c := range r.Contracts {
-		i, known := at[c.ID]
-		for _, lost := range c.Criteria {
-			if !known || !lost.Undone {
-				continue
-			}
-			for j := range docs[i].Criteria {
-				if p := &docs[i].Criteria[j]; p.ID == lost.ID {
-					*p = lost
-				}
-			}
-		}
-	}
+	return nil
 }
 
 // placesOf is where each contract stands.
@@ -117,32 +106,31 @@ func placesOf(docs []api.ContractDoc) map[agency.ContractID]int {
 
 // contracts are the run's contracts, each with the proofs of its last verdict, also of
 // one that refused a claim; before that with its criteria as open.
-func contracts(known report.Records) []api.ContractDoc {
-	docs := make([]api.ContractDoc, 0, len(known.Contracts))
+func contracts(known report.Records, takeBack func(*agency.Contract, []agency.Proof) []agency.Proof) []api.ContractDoc {
+	docs := make([]api.ContractDoc, len(known.Contracts))
 	red, spent := check.LastReds(known.Receipts), budget.By(known.Lines, func(l budget.Line) agency.ContractID { return l.Contract })
-	judged := map[agency.ContractID]agency.Verdict{}
-	for _, v := range known.Verdicts {
-		judged[v.ContractID] = v
+	judged := make(map[agency.ContractID]*agency.Verdict, len(known.Verdicts))
+	for i := range known.Verdicts {
+		judged[known.Verdicts[i].ContractID] = &known.Verdicts[i]
 	}
 	reviewed := agency.ByContract(known.Reviews, func(r agency.Review) agency.ContractID { return r.ContractID })
-	for _, c := range known.Contracts {
-		last, reviews := judged[c.ID], reviewed[c.ID]
-		c.TokensUsed, c.CostUSD = spent[c.ID].Tokens, spent[c.ID].Money.Float()
-		d := api.ContractDoc{
-			Contract: c, Leads: c.Steers() || !isWork(c), Criteria: agency.ProveWithoutVerdict(c, reviews), Red: red[c.ID],
-			Unproved: last.Unproved, Expectations: last.Expectations, Unchecked: last.Unchecked,
-		}
-		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {
-			d.Criteria = slices.Clone(last.Proofs) // a later landing may take one back
+	for i := range docs {
+		d := &docs[i]
+		d.Contract, d.Leads = known.Contracts[i], known.Contracts[i].Steers() || !isWork(known.Contracts[i])
+		last, reviews := cmp.Or(judged[d.ID], &agency.Verdict{}), reviewed[d.ID]
+		d.TokensUsed, d.CostUSD, d.Red = spent[d.ID].Tokens, spent[d.ID].Money.Float(), red[d.ID]
+		d.Unproved, d.Expectations, d.Unchecked = last.Unproved, last.Expectations, last.Unchecked
+		if holds := last.Pass && len(last.Proofs) > 0; holds && (d.Status == agency.StatusComplete || !d.Status.Final()) {
+			d.Criteria = last.Proofs
 			for _, r := range reviews {
 				if r.Tree == last.Tree {
 					d.Criteria = agency.ProveByReview(d.Criteria, r)
 				}
 			}
 		} else {
-			d.Criteria = agency.Measured(d.Criteria, last)
+			d.Criteria = agency.Measured(agency.ProveWithoutVerdict(d.Contract, reviews), *last)
 		}
-		docs = append(docs, d)
+		d.Criteria = takeBack(&d.Contract, d.Criteria)
 	}
 	return docs
 }

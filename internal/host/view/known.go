@@ -41,32 +41,97 @@ type landings struct {
 	in         report.Input
 }
 
-// known is what was read of a run; it drops the one that nobody has looked at for longest.
-// A run that is not there, or not any more, takes no place from others.
+// known is what was read of a run. One that is not there, or not any more, takes no place
+// from others.
 func (r *Reader) known(ctx context.Context, id agency.RunID) (*known, error) {
 	_, err := store.Get(ctx, r.o.DB, registry.Run, id)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at := slices.IndexFunc(r.looked, func(l look) bool { return l.run == id })
-	switch {
-	case agency.KindOf(err) == agency.KindNotFound && at >= 0:
-		r.looked = slices.Delete(r.looked, at, at+1)
-		return nil, err
-	case err != nil:
-		return nil, err
-	case at < 0:
-		r.looked, at = append(r.looked, look{id, &known{}}), len(r.looked)
+	if agency.KindOf(err) == agency.KindNotFound {
+		r.looks.drop(id)
 	}
-	one := r.looked[at]
-	r.looked = append(slices.Delete(r.looked, at, at+1), one)
-	r.looked = slices.Delete(r.looked, 0, max(0, len(r.looked)-mostKnown))
-	return one.known, nil
+	if err != nil {
+		return nil, err
+	}
+	return r.looks.of(id), nil
+}
+
+// looks are the runs of which something is known, the one that was looked at last the last.
+type looks struct {
+	mu  sync.Mutex
+	all []look
+}
+
+// of is what is known of a run; it drops the one that nobody has looked at for longest.
+func (l *looks) of(run agency.RunID) *known {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.at(run)
+	if at < 0 {
+		l.all, at = append(l.all, look{run, &known{}}), len(l.all)
+	}
+	one := l.all[at]
+	l.all = append(slices.Delete(l.all, at, at+1), one)
+	l.all = slices.Delete(l.all, 0, max(0, len(l.all)-mostKnown))
+	return one.known
+}
+
+// room is what is known of a run that a list tells of; nil where another would be dropped
+// for it, and where nothing of it has to be followed.
+func (l *looks) room(run agency.Run) *known {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.at(run.ID)
+	if run.State.Final() || at < 0 && len(l.all) >= mostKnown {
+		return nil
+	}
+	if at < 0 {
+		l.all, at = slices.Insert(l.all, 0, look{run.ID, &known{}}), 0
+	}
+	return l.all[at].known
+}
+
+func (l *looks) at(run agency.RunID) int {
+	return slices.IndexFunc(l.all, func(one look) bool { return one.run == run })
+}
+
+// drop forgets a run.
+func (l *looks) drop(run agency.RunID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = slices.DeleteFunc(l.all, func(one look) bool { return one.run == run })
+}
+
+// only forgets all runs but these.
+func (l *looks) only(runs []agency.Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = slices.DeleteFunc(l.all, func(one look) bool {
+		return !slices.ContainsFunc(runs, func(r agency.Run) bool { return r.ID == one.run })
+	})
 }
 
 // look is a run that was looked at.
 type look struct {
 	run   agency.RunID
 	known *known
+}
+
+// of has nothing be known of another run that had the name.
+func (k *known) of(run agency.Run) {
+	if !run.CreatedAt.Equal(k.records.Run.CreatedAt) {
+		k.forget()
+	}
+	k.records.Run = run
+}
+
+// stand gives how the contracts of a run stand, and how far it is.
+func (k *known) stand(q store.Querier, run agency.Run) ([]standing, float64, error) {
+	k.of(run)
+	if err := k.follow(q, run.ID); err != nil {
+		k.forget()
+		return nil, 0, err
+	}
+	stand := standingsOf(k.records.Contracts)
+	return stand, shareOf(run, stand, &k.told.progress), nil
 }
 
 // forget drops what was read of a run: it cannot be read, and may be there in part.
@@ -81,6 +146,11 @@ func (k *known) refresh(q *store.Snapshot, id agency.RunID) (err error) {
 			k.forget()
 		}
 	}()
+	run, err := registry.Run(q, id)
+	if err != nil {
+		return err
+	}
+	k.of(run)
 	if err := k.records.Refresh(q, id); err != nil {
 		return err
 	}
@@ -103,7 +173,7 @@ func (k *known) refresh(q *store.Snapshot, id agency.RunID) (err error) {
 }
 
 // follow takes in the events that came, and reads again the contracts that they tell of.
-func (k *known) follow(q *store.Snapshot, id agency.RunID) error {
+func (k *known) follow(q store.Querier, id agency.RunID) error {
 	changed, err := k.events(q, id)
 	if err != nil {
 		return err
@@ -115,7 +185,7 @@ func (k *known) follow(q *store.Snapshot, id agency.RunID) error {
 }
 
 // events takes in those that came, and gives the contracts that they tell of.
-func (k *known) events(q *store.Snapshot, id agency.RunID) (changed map[agency.ContractID]bool, err error) {
+func (k *known) events(q store.Querier, id agency.RunID) (changed map[agency.ContractID]bool, err error) {
 	if k.told == nil {
 		kept, err := host.ReadRunConfig(q, id)
 		if err != nil {

@@ -33,11 +33,12 @@ type kept struct {
 	*testing.T
 	db     *store.DB
 	reader *view.Reader
+	lister *view.Reader // is asked for lists alone
 }
 
 func keep(t *testing.T) *kept {
 	k := &kept{T: t, db: storetest.Open(t, store.Options{Path: filepath.Join(t.TempDir(), "agency.db"), Sets: daemon.Migrations()})}
-	k.reader = k.fresh()
+	k.reader, k.lister = k.fresh(), k.fresh()
 	return k
 }
 
@@ -81,7 +82,7 @@ func (k *kept) same(run agency.RunID, after string) api.InspectDoc {
 	if diff := cmp.Diff(want, got); diff != "" {
 		k.Errorf("after %s a reader that looked before sees something else:\n%s", after, diff)
 	}
-	for _, r := range []*view.Reader{k.reader, k.fresh()} { // a list and the cost say the same
+	for _, r := range []*view.Reader{k.reader, k.fresh(), k.lister} { // a list and the cost say the same
 		docs, err := r.Runs(k.Context())
 		if err != nil {
 			k.Fatalf("after %s: %v", after, err)
@@ -89,6 +90,13 @@ func (k *kept) same(run agency.RunID, after string) api.InspectDoc {
 		at := slices.IndexFunc(docs, func(d api.RunDoc) bool { return d.ID == run })
 		if diff := cmp.Diff(got.RunDoc, docs[at]); diff != "" {
 			k.Errorf("after %s a list shows something else:\n%s", after, diff)
+		}
+		if r == k.lister {
+			continue
+		}
+		of, err := r.Inspect(k.Context(), run, api.Tree)
+		if diff := cmp.Diff(api.TreeOf(got), api.TreeOf(of)); diff != "" || err != nil {
+			k.Errorf("after %s its tree is %v\n%s", after, err, diff)
 		}
 	}
 	before, err := k.reader.Cost(k.Context(), run)
@@ -204,12 +212,16 @@ func TestLookedAtBefore(t *testing.T) {
 		}
 		before, texts = append(before, doc), append(texts, string(text))
 	}
+	last := before[len(before)-1]
+	if doc, err := k.lister.Inspect(t.Context(), run); err != nil || !cmp.Equal(last, doc) {
+		t.Errorf("after lists alone: %v\n%s", err, cmp.Diff(last, doc))
+	}
 	for i := range before {
 		if text, err := json.Marshal(before[i]); err != nil || string(text) != texts[i] {
 			t.Errorf("%v: what was given out before was changed: %s", err, cmp.Diff(texts[i], string(text)))
 		}
 	}
-	if last := before[len(before)-1]; len(last.Contracts) != 2 || len(last.Landings) != 1 || len(last.Verdicts) != 1 || len(last.Reviews) != 1 ||
+	if len(last.Contracts) != 2 || len(last.Landings) != 1 || len(last.Verdicts) != 1 || len(last.Reviews) != 1 ||
 		last.Contracts[0].Status != agency.StatusComplete || last.Contracts[0].Title != "part one" || last.Tokens != 15 {
 		t.Errorf("%+v", last)
 	}
@@ -307,6 +319,31 @@ func TestUnknownRunsTakeNoPlace(t *testing.T) {
 	}
 }
 
+// A run that bears the name of one that was removed is seen as it is.
+func TestAnotherRunOfTheName(t *testing.T) {
+	const run = agency.RunID("runs")
+	k := keep(t)
+	for _, id := range []agency.ContractID{"old", "new"} {
+		k.begin(run)
+		k.write(func(tx *store.Tx) error {
+			if err := registry.CreateContract(tx, agency.Contract{ID: id, RunID: run, Title: "t", Description: "d"}); err != nil {
+				return err
+			}
+			_, err := budget.Reserve(tx, run, budget.Request{Key: string(id), Node: budget.Root, Out: 1, Contract: id})
+			return errors.Join(err, budget.Settle(tx, run, string(id), budget.Bill{Usage: agency.Usage{Out: int64(len(id))}}, 0))
+		})
+		if _, err := k.reader.Cost(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		if doc := k.same(run, "a beginning"); len(doc.Contracts) != 1 || doc.Contracts[0].ID != id || doc.Contracts[0].TokensUsed != 3 {
+			t.Errorf("%+v", doc.Contracts)
+		}
+		k.write(func(tx *store.Tx) error {
+			return errors.Join(registry.SetState(tx, run, agency.StateFailed, ""), budget.Forget(tx, run), registry.DeleteRun(tx, run), event.DeleteRun(tx, run))
+		})
+	}
+}
+
 // Many look at a run at once, while its agents work.
 func TestLookedAtByMany(t *testing.T) {
 	const run = agency.RunID("runs")
@@ -316,8 +353,12 @@ func TestLookedAtByMany(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for n := 0; n < 10; {
-				doc, err := k.reader.Inspect(t.Context(), run)
+				_, err := k.reader.Runs(t.Context())
 				if err == nil {
+					_, err = k.reader.Cost(t.Context(), run)
+				}
+				doc, looked := k.reader.Inspect(t.Context(), run)
+				if err = errors.Join(err, looked); err == nil {
 					_, err = json.Marshal(doc)
 				}
 				if err != nil || len(doc.Contracts) < n {

@@ -7,7 +7,6 @@ package view
 import (
 	"context"
 	"iter"
-	"sync"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -53,9 +52,7 @@ type Reader struct {
 	nobody bool // no host lives
 	disk   usage
 	shares shares
-
-	mu     sync.Mutex
-	looked []look // the last one last
+	looks  looks
 }
 
 var _ api.View = (*Reader)(nil)
@@ -83,6 +80,7 @@ func (r *Reader) Runs(ctx context.Context) (docs []api.RunDoc, err error) {
 			return err
 		}
 		r.shares.only(runs)
+		r.looks.only(runs)
 		for _, run := range runs {
 			d, err := r.doc(q, run)
 			if err != nil {
@@ -111,11 +109,23 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	contracts, share, err := r.shares.stand(q, run)
+	contracts, share, err := r.stand(q, run)
 	if err != nil {
 		return api.RunDoc{}, err
 	}
 	return r.docWith(q, run, contracts, spent, share)
+}
+
+// stand gives how the contracts of a run stand, and how far it is. Of one that goes on what
+// is found out for this is kept for whoever looks at it next, while there is room.
+func (r *Reader) stand(q store.Querier, run agency.Run) ([]standing, float64, error) {
+	if k := r.looks.room(run); k != nil && k.mu.TryLock() { // a list waits for nobody who looks at a run
+		defer k.mu.Unlock()
+		if contracts, share, err := k.stand(q, run); err == nil {
+			return contracts, share, nil
+		} // what a list does not need cannot be read
+	}
+	return r.shares.stand(q, run)
 }
 
 // docWith is doc of a run whose contracts and spending were read, and how far it is.

@@ -44,7 +44,7 @@ CREATE TABLE contracts (
     doc    TEXT NOT NULL,
     PRIMARY KEY (run_id, id)
 );
-CREATE INDEX contracts_status ON contracts (run_id, status);
+CREATE INDEX contracts_run ON contracts (run_id, seq);
 -- What failed for good is looked up over all runs: similar work begins on a
 -- stronger model.
 CREATE INDEX contracts_failed ON contracts (run_id) WHERE status = 'failed';

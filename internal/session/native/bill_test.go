@@ -209,9 +209,9 @@ func (r *billRig) check(what string, id agency.SessionID, parent string, limit a
 	byModel := map[string][]budget.Line{}
 	var node budget.State
 	r.read(func(q *store.Snapshot) (err error) {
-		lines, err := budget.NodeLines(q, testRun)
-		must(r.t, err)
-		for _, l := range lines {
+		var ledger budget.Ledger
+		must(r.t, ledger.Refresh(q, testRun))
+		for _, l := range ledger.Lines {
 			if l.Node == budget.SessionNode(id) {
 				byModel[l.Model] = append(byModel[l.Model], l)
 			}

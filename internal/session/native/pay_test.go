@@ -125,8 +125,9 @@ func TestTotalsAreOneNumber(t *testing.T) {
 			t.Errorf("the lines are %+v, the run has %+v", total, run)
 		}
 		k.read(func(q *store.Snapshot) error {
-			lines, err := budget.NodeLines(q, testRun)
-			nodes := budget.By(lines, func(l budget.Line) string { return l.Node })
+			var ledger budget.Ledger
+			err := ledger.Refresh(q, testRun)
+			nodes := budget.By(ledger.Lines, func(l budget.Line) string { return l.Node })
 			if one := nodes["session/"+string(testRun)+"/main/attempt-1"]; err != nil || len(nodes) != 1 || one.Money != run.Money || one.Tokens != run.Tokens || one.Unpriced == priced {
 				t.Errorf("%v: the session is shown with %+v, the run has %+v", err, nodes, run)
 			}
