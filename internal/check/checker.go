@@ -102,7 +102,12 @@ type Subject struct {
 	Measure []string
 	// Env is added to the command's environment.
 	Env []string
+	// Idle has the command stand back where others want a processor.
+	Idle bool
 }
+
+// idleNice is how far idle commands stand back: nobody waits for them yet.
+const idleNice = 10
 
 func (s Subject) measure() ecosystem.Measure {
 	return ecosystem.Measure{All: s.Coverage, Files: s.Measure}
@@ -373,6 +378,9 @@ func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string)
 	}
 	if cmd.Kind == agency.CheckSetup {
 		spec.Env = append(spec.Env, c.o.Online...)
+	}
+	if s.Idle {
+		spec.Limits.Nice = idleNice
 	}
 	return spec, err
 }

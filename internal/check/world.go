@@ -125,6 +125,14 @@ func (c *Checker) env(ctx context.Context, s Subject, cmd Command, now bool) (ha
 	return agency.Hash(hex.EncodeToString(sum[:])), known
 }
 
+// Keeps tells whether the result of a command on a subject can be found again by
+// others than its own work.
+func (c *Checker) Keeps(ctx context.Context, s Subject, cmd Command) bool {
+	s.Work = ""
+	_, known := c.env(ctx, s, cmd, false)
+	return known && s.Tree != ""
+}
+
 // Stands tells whether a receipt was made in the world as it is now: on a subject
 // like this one its command would find what it found.
 func (c *Checker) Stands(ctx context.Context, s Subject, r agency.Receipt, cmd Command) bool {

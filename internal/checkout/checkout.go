@@ -32,6 +32,7 @@ type Maker struct {
 	Fence    agency.Fence
 	Setup    check.Command // without a line: none
 	Anew     bool          // no known receipt counts but on the base
+	Idle     bool          // its commands stand back
 
 	took   time.Duration
 	closed []agency.ReceiptID
@@ -79,7 +80,7 @@ func (b *Checkout) Subject() check.Subject {
 	s := check.Subject{
 		Place: b.place, Tree: b.tree, Run: b.maker.ID, Contract: b.maker.Contract,
 		Stage: b.stage, Layer: check.LayerVerify, Fence: b.maker.Fence, Env: b.Env,
-		Work: string(b.maker.Key),
+		Work: string(b.maker.Key), Idle: b.maker.Idle,
 	}
 	s.Place.At = b.maker.Run.Info().Repo.WorkTree
 	if b.stage != check.StageBase {

@@ -128,7 +128,8 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	}
 	activities := flow.NewRegistry()
 	engine := local.New(local.Options{DB: db, Fence: fence, Registry: activities, Version: o.Build.Version, Now: o.Now})
-	sessions := &resources.Sessions{Runs: p.runs, Models: resources.NewModels(p.runs, known, secrets), Live: p.live}
+	verifier := verify.New(verify.Options{DB: p.db, Workspaces: p.runs.Workspaces(), Checker: p.runs.Checker, Quality: p.runs.Quality, Syntax: p.syntax, AtWork: budget.Work})
+	sessions := &resources.Sessions{Runs: p.runs, Models: resources.NewModels(p.runs, known, secrets), Live: p.live, Verify: verifier}
 	p.bind(activities, engine, fence, sessions)
 	p.view = view.New(view.Options{
 		DB: db, Events: p.events, Stream: p.stream, Live: p.live, Git: func(context.Context) (*git.Program, error) { return g, nil },
@@ -156,8 +157,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence, sessions *resources.Sessions) {
 	db, runs := p.db, p.runs
 	landings := &resources.Landings{Runs: runs}
-	verifier := verify.New(verify.Options{DB: db, Workspaces: runs.Workspaces(), Checker: runs.Checker, Quality: runs.Quality, Syntax: p.syntax, AtWork: budget.Work})
-	verify.Bind(reg, verifier)
+	verify.Bind(reg, sessions.Verify)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: runs.Workspaces(), Checker: runs.Checker, Grant: runs.Grant}))
 	work := session.Options{DB: db, Host: sessions, Mail: p.board, Bell: p.bell, Stream: p.stream, Runtimes: map[string]session.Runtime{
 		config.RuntimeNative: native.New(native.Options{Host: sessions}),
@@ -167,7 +167,7 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 		work.Above, acts = p.above, acts.Below(p.above)
 	}
 	flow.Bind(reg, session.Activity, session.Do(work))
-	checks := &resources.LandingChecks{Runs: runs, Verify: verifier}
+	checks := &resources.LandingChecks{Runs: runs, Verify: sessions.Verify}
 	lands := land.Options{DB: db, Runs: runs.Workspaces(), Verifier: checks, Took: checks.Took, BatchAbove: runs.BatchAbove, Fence: fence, Syntax: p.syntax}
 	p.merges = land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), p.merges)

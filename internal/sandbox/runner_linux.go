@@ -261,6 +261,6 @@ func (res *Result) setReport(ctx context.Context, rep supervisor.Report, wall Ca
 func (l Limits) inside() supervisor.Limits {
 	return supervisor.Limits{
 		Limits: meter.Limits{CPU: l.CPU, MemoryMB: l.MemoryMB, Processes: l.Processes},
-		TmpMB:  max(l.MemoryMB/2, 16), Tasks: l.Processes*8 + 64, OpenFiles: l.OpenFiles, FileSizeMB: l.FileSizeMB,
+		TmpMB:  max(l.MemoryMB/2, 16), Tasks: l.Processes*8 + 64, OpenFiles: l.OpenFiles, FileSizeMB: l.FileSizeMB, Nice: l.Nice,
 	}
 }

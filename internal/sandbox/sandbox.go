@@ -90,6 +90,7 @@ type Limits struct {
 	OpenFiles  int // a process
 	FileSizeMB int // a file
 	OutputKB   int // kept of the output, half from its head and half from its tail
+	Nice       int `json:",omitempty"` // how far it stands back where others want a processor, as nice(1)
 }
 
 // DefaultLimits are those of a command that an agent runs (docs/design.md, Modes).

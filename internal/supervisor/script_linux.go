@@ -46,6 +46,9 @@ func writeScript(p Plan, req Request, fds [4]int, l locks) *script {
 		s.freshProc(req.Limits.Tasks)
 	}
 	s.limits(req.Limits, tasks)
+	if req.Limits.Nice > 0 {
+		s.Add(fork.Shared, "priority", fork.AnyError, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(req.Limits.Nice))
+	}
 	// Of a huge page one byte is enough to hold all, and what a process has put
 	// away of it the kernel counts nowhere.
 	s.Add(fork.Shared, "huge pages", fork.AnyError, unix.SYS_PRCTL, unix.PR_SET_THP_DISABLE, 1, 0, 0, 0)

@@ -45,6 +45,7 @@ type Limits struct {
 	Tasks        int // threads of all processes together
 	OpenFiles    int // a process
 	FileSizeMB   int // a file
+	Nice         int // of all processes; 0 is the host's
 }
 
 // Request is one command; its three streams come with it as open files, and

@@ -167,3 +167,23 @@ func TestAnewReusesNothing(t *testing.T) {
 		t.Errorf("took %v, %v", took, err)
 	}
 }
+
+// What was run ahead of a claim is not run again for it, and is not run where its
+// result could not be found again.
+func TestBaseAhead(t *testing.T) {
+	w := newWorld(t, chainFiles())
+	spec := w.change(map[string]string{"d/new_test.go": "package d\n\nimport \"testing\"\n\nfunc TestNew(t *testing.T) {}\n"})
+	for range 2 {
+		if err := w.verifier.Ahead(t.Context(), verify.Spec{Run: spec.Run, Contract: spec.Contract, Base: spec.Base, Commands: spec.Commands}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"base: go test ./..."}, w.ran(0)); diff != "" {
+		t.Error(diff)
+	}
+	at := len(w.receipts())
+	wants(t, w.verify(spec), true)
+	if diff := cmp.Diff([]string{"claim: go test ./..."}, w.ran(at)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -203,6 +203,31 @@ func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec
 	return verdict, v.kept.Book(ctx, spec.Run, spec.Contract, j.checkouts.Took())
 }
 
+// Ahead runs the tests of what work begins from before there is a claim, standing
+// back where others want a processor: the verification finds their results, and
+// caches that are warm. Of the spec the run, the contract, Base and Commands are
+// looked at. Nothing is run of which the result could not be kept.
+func (v *Verifier) Ahead(ctx context.Context, spec Spec) (err error) {
+	cmd := spec.Commands.Command(agency.CheckTest)
+	if cmd.Line == "" {
+		return nil
+	}
+	spec.Claim = spec.Base
+	j, err := v.job(ctx, agency.StepKey(fmt.Sprintf("ahead %s %s", spec.Contract, spec.Base)), check.StageBase, spec)
+	if err != nil {
+		return err
+	}
+	defer j.trees.Close()
+	j.checkouts.Idle = true
+	base := j.checkouts.New(check.StageBase, j.task.base)
+	if !j.checker.Keeps(ctx, base.Subject(), cmd) {
+		return nil
+	}
+	defer func() { err = errors.Join(err, base.Close(ctx)) }()
+	_, err = base.Run(ctx, cmd)
+	return err
+}
+
 // job opens what a verification works with.
 func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stage, spec Spec) (*job, error) {
 	run, err := v.o.Workspaces.Run(ctx, spec.Run)

@@ -101,6 +101,7 @@ type resources struct {
 	skills string // the user's, as the run keeps them; "": none
 
 	servers servers
+	ahead   ahead
 }
 
 // of finds or makes the resources of a recorded run.
@@ -289,6 +290,7 @@ func (r *Runs) release(id agency.RunID) {
 	r.mu.Unlock()
 	if b != nil {
 		b.servers.close()
+		b.ahead.close()
 		_ = b.runner.Close() // never fails
 	}
 }

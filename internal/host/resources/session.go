@@ -21,6 +21,7 @@ import (
 	"agency/internal/session"
 	"agency/internal/session/oversight"
 	"agency/internal/store"
+	"agency/internal/verify"
 	"agency/internal/workspace"
 )
 
@@ -29,6 +30,7 @@ type Sessions struct {
 	Runs   *Runs
 	Models *Models
 	Live   *host.Live
+	Verify *verify.Verifier
 }
 
 var (
@@ -198,6 +200,12 @@ func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Too
 	}
 	if spec.Onto != "" {
 		if _, err := w.Rebase(ctx, spec.Onto); err != nil {
+			return nil, err
+		}
+	}
+	begins := spec.Onto != "" || spec.Attempt == 1 && spec.Part == 1
+	if begins && !roster.Leads(spec.Role) && spec.Post == nil {
+		if err := s.ahead(ctx, b, spec, head); err != nil {
 			return nil, err
 		}
 	}

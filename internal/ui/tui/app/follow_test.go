@@ -7,8 +7,8 @@ import (
 	"agency/internal/agency"
 )
 
-// hears gives the application an event of the agent at work.
-func (b *bench) hears(at time.Time, id int64, d agency.Detail, summary string) {
+// heard gives the application an event of the agent at work.
+func (b *bench) heard(at time.Time, id int64, d agency.Detail, summary string) {
 	ev := agency.NewEvent(runID, agency.SeverityInfo, summary, d)
 	ev.ID, ev.Time, ev.AgentID, ev.ContractID = id, at, "a0", "c0"
 	b.send(eventsMsg{feed: b.m.link.feed, events: []agency.Event{ev}, now: at})
@@ -23,8 +23,8 @@ func TestCallsAreShownAsHeard(t *testing.T) {
 	b.m.link.live, b.m.link.open = true, &feed{}
 	b.send(doc)
 	session := doc.doc.Sessions[0].ID
-	b.hears(noon.Add(time.Second), 1, agency.ToolCalled{Session: session, Turn: 5, Tool: "read_file"}, "read_file parse.go")
-	b.hears(noon.Add(time.Second), 2, agency.TurnCompleted{Session: session, Turn: 5, CostUSD: 0.5, Run: agency.Spent{USD: 3.25}}, "turn 5")
+	b.heard(noon.Add(time.Second), 1, agency.ToolCalled{Session: session, Turn: 5, Tool: "read_file"}, "read_file parse.go")
+	b.heard(noon.Add(time.Second), 2, agency.TurnCompleted{Session: session, Turn: 5, CostUSD: 0.5, Run: agency.Spent{USD: 3.25}}, "turn 5")
 	b.send(tickMsg{noon.Add(3 * time.Second)})
 	b.want("read_file parse.go", "turn 5", "2 s ago", "$3.25 of $5.00", "$0.60")
 	if b.m.link.asking {
@@ -36,7 +36,7 @@ func TestCallsAreShownAsHeard(t *testing.T) {
 	doc.now = noon.Add(wholeAfter)
 	b.send(doc)
 	at := doc.now.Add(b.m.link.pace)
-	if b.hears(at, 3, agency.Claimed{}, "claims to be done"); !b.m.link.asking {
+	if b.heard(at, 3, agency.Claimed{}, "claims to be done"); !b.m.link.asking {
 		t.Error("a contract that moved on is not asked for")
 	}
 }
@@ -48,8 +48,8 @@ func TestTurnsHeardMeanwhileCountOnce(t *testing.T) {
 	doc := document(1)
 	session := doc.doc.Sessions[0].ID
 	b.m.link.live, b.m.link.open = true, &feed{}
-	b.hears(noon, 7, agency.TurnCompleted{Session: session, Turn: 5, CostUSD: 0.5, Run: agency.Spent{USD: 0.6}}, "turn 5")
-	b.hears(noon, 8, agency.TurnCompleted{Session: session, Turn: 6, CostUSD: 0.25, Run: agency.Spent{USD: 0.85}}, "turn 6")
+	b.heard(noon, 7, agency.TurnCompleted{Session: session, Turn: 5, CostUSD: 0.5, Run: agency.Spent{USD: 0.6}}, "turn 5")
+	b.heard(noon, 8, agency.TurnCompleted{Session: session, Turn: 6, CostUSD: 0.25, Run: agency.Spent{USD: 0.85}}, "turn 6")
 	s := &doc.doc.Sessions[0]
 	doc.doc.LastEvent, doc.doc.CostUSD, s.CostUSD, s.Turns = 7, 0.6, 0.6, 5
 	b.send(doc)
