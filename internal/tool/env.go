@@ -26,11 +26,14 @@ type Env struct {
 	Oversight   Oversight
 	// Redact, where set, takes secrets of the host out of what a tool shows.
 	Redact func([]byte) []byte
-	// Contract is that of the session; Criteria are the ids of its acceptance criteria.
+	Task
+}
+
+// Task is what the agent works on.
+type Task struct {
 	Contract agency.ContractID
-	Criteria []string
-	// Limits are those of the contract's change.
-	Limits ChangeLimits
+	Criteria []string // the ids of its acceptance criteria
+	Limits   ChangeLimits
 }
 
 // Mail sends what an agent writes to others of its run.

@@ -16,7 +16,7 @@ import (
 
 // Cost is what a run spent; of a tree its limits and its forecast alone.
 func (r *Reader) Cost(ctx context.Context, id agency.RunID, of ...api.Extent) (doc api.CostDoc, err error) {
-	k, err := r.known(ctx, id)
+	k, err := r.looks.there(ctx, r.o.DB, id)
 	if err != nil {
 		return doc, err
 	}

@@ -23,7 +23,7 @@ import (
 // Inspect is a run with everything that it did, or as a tree. A run that was looked at before
 // costs what has changed since.
 func (r *Reader) Inspect(ctx context.Context, id agency.RunID, of ...api.Extent) (doc api.InspectDoc, err error) {
-	k, err := r.known(ctx, id)
+	k, err := r.looks.there(ctx, r.o.DB, id)
 	if err != nil {
 		return doc, err
 	}

@@ -41,23 +41,23 @@ type landings struct {
 	in         report.Input
 }
 
-// known is what was read of a run. One that is not there, or not any more, takes no place
-// from others.
-func (r *Reader) known(ctx context.Context, id agency.RunID) (*known, error) {
-	_, err := store.Get(ctx, r.o.DB, registry.Run, id)
-	if agency.KindOf(err) == agency.KindNotFound {
-		r.looks.drop(id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.looks.of(id), nil
-}
-
 // looks are the runs of which something is known, the one that was looked at last the last.
 type looks struct {
 	mu  sync.Mutex
 	all []look
+}
+
+// there is of for a run that is there: one that is not, or not any more, takes no place from
+// others.
+func (l *looks) there(ctx context.Context, db *store.DB, id agency.RunID) (*known, error) {
+	_, err := store.Get(ctx, db, registry.Run, id)
+	if agency.KindOf(err) == agency.KindNotFound {
+		l.drop(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.of(id), nil
 }
 
 // of is what is known of a run; it drops the one that nobody has looked at for longest.

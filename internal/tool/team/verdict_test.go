@@ -16,7 +16,7 @@ func TestVerdictsAreOfWhatIsJudged(t *testing.T) {
 		`{"verdict":"pass","notes":"y"}`:                   "",
 		`{"verdict":"pass","scope":"another","notes":"y"}`: "what you judge is words",
 	} {
-		res, err := submitVerdict().Run(t.Context(), &tool.Env{Contract: "words", History: unchanged{}}, []byte(args))
+		res, err := submitVerdict().Run(t.Context(), &tool.Env{Task: tool.Task{Contract: "words"}, History: unchanged{}}, []byte(args))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func env(files *tool.Files) *tool.Env {
 	if files != nil {
 		files.Symbols = symbols()
 	}
-	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Criteria: []string{"goal"}}
+	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Task: tool.Task{Criteria: []string{"goal"}}}
 }
 
 func run(t testing.TB, files *tool.Files, name, args string) tool.Result {
