@@ -55,17 +55,26 @@ func (p *pool) run(ctx context.Context, c prepared, o ends) (supervisor.Report, 
 			return rep, wall, err
 		}
 	}
-	g := p.cgroup.Open(wallsOf(c.req.Limits))
-	b, err := openBox(ctx, c.plan, g)
+	b, err := p.open(ctx, c.plan, key, c.req.Limits)
+	if err != nil {
+		return supervisor.Report{}, "", err
+	}
+	return p.in(ctx, b, c.req, o)
+}
+
+// open makes a sandbox of a plan, whose text is the key.
+func (p *pool) open(ctx context.Context, plan supervisor.Plan, key string, l supervisor.Limits) (*box, error) {
+	g := p.cgroup.Open(wallsOf(l))
+	b, err := openBox(ctx, plan, g)
 	if err != nil {
 		g.Close()
-		return supervisor.Report{}, "", err
+		return nil, err
 	}
 	b.key = key
 	if b.census = p.census; b.census != nil {
 		b.census.enter(b)
 	}
-	return p.in(ctx, b, c.req, o)
+	return b, nil
 }
 
 // in runs a command in a sandbox, and keeps the sandbox if nothing happened to

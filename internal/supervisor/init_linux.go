@@ -24,6 +24,7 @@ type initState struct {
 	home  []namespace // of its own threads, to come back to
 	disks meter.Disks
 	view  *rootfs.View
+	crowd crowd // of a plan with Together
 }
 
 type namespace struct {
@@ -68,10 +69,14 @@ func (s *initState) run(in *incoming) (Report, error) {
 }
 
 func (s *initState) try(in *incoming) (rep Report, err error) {
-	if n := len(in.files); n != 3 && n != 4 {
-		return rep, fmt.Errorf("%d files came with a request", n)
+	leash, channel, err := s.beside(in)
+	if err != nil {
+		return rep, err
 	}
 	own := unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+	if s.plan.Together {
+		own = unix.CLONE_NEWNS
+	}
 	if !s.used {
 		// Nothing has been in the network of PID 1 itself, nor will be again.
 		own &^= unix.CLONE_NEWNET
@@ -85,25 +90,49 @@ func (s *initState) try(in *incoming) (rep Report, err error) {
 	if err := loopbackUp(); err != nil {
 		return rep, fmt.Errorf("loopback: %w", err)
 	}
-	if len(in.files) == 4 {
-		channel := in.files[3]
-		in.files = in.files[:3]
+	if channel >= 0 {
 		k, err := socket.Carry(channel, ProxyPort)
 		if err != nil {
 			return rep, fmt.Errorf("proxy: %w", err)
 		}
-		defer k.Close()
+		if !s.plan.Together { // it is of all that are and will be in this network
+			defer k.Close()
+		}
 	}
-	refused, err := s.view.ForCommand(in.request.Layers, in.request.Limits.TmpMB)
+	refused, err := s.view.ForCommand(in.request.Layers, in.request.Limits.TmpMB, in.request.Stays)
 	if err != nil {
 		return rep, err
 	}
-	rules, err := rulesOf(s.plan)
+	rules, err := rulesOf(s.plan, in.request.Stays)
 	if err != nil {
 		return rep, err
 	}
 	defer func() { _ = unix.Close(rules) }()
+	seen := Report{OwnCaches: refused, Bound: s.view.Bound}
+	if s.plan.Together {
+		return s.together(in, locks{rules, -1}, leash, seen)
+	}
 	rep, err = command(s.plan, in, locks{rules, -1}, s.disks)
-	rep.OwnCaches, rep.Bound = refused, s.view.Bound
+	rep.OwnCaches, rep.Bound = seen.OwnCaches, seen.Bound
 	return rep, err
+}
+
+// beside takes from what came with a request what is beside the three streams: the leash,
+// and the channel to the proxy; -1 for none.
+func (s *initState) beside(in *incoming) (leash, channel int, err error) {
+	leash, channel, want := -1, -1, 3
+	if s.plan.Together {
+		want++
+	}
+	if n := len(in.files); n != want && n != want+1 {
+		return leash, channel, fmt.Errorf("%d files came with a request", n)
+	}
+	if s.plan.Together {
+		leash = in.files[3]
+	}
+	if len(in.files) > want {
+		channel = in.files[want]
+	}
+	in.files = in.files[:3]
+	return leash, channel, nil
 }
