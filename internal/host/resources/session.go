@@ -268,7 +268,7 @@ func (s *Sessions) toolsetOf(ctx context.Context, b *resources, w *workspace.Wor
 		Workspace: w, Checker: b.checks, LayerDir: agentLayer(s.Runs.o.StateDir), Skills: b.skills,
 		Limits: agentLimits(b.kept.Config.Sandbox), Reads: b.reads, Commands: b.kept.Commands(),
 		Hosts: b.kept.Config.Sandbox.AllowHosts,
-		Repo:  b.repo, Spec: spec, Fence: flow.ScopeOf(ctx).Fence,
+		Repo:  b.repo, Spec: spec, Fence: flow.ScopeOf(ctx).Fence, Secrets: s.Models.secrets.Redactor,
 	}
 }
 
