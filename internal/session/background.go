@@ -29,9 +29,10 @@ const maxBackground = 4
 // into a tree and changed beside them. Checks and verifications run elsewhere and see
 // nothing of them. They end with the part, and so with the host, at the latest.
 type Background struct {
-	sh     shell
-	secret func() *agency.Redactor
+	// Secrets takes those of the host out of what comes in pieces; nil: there are none.
+	Secrets func() *agency.Redactor
 
+	sh      shell
 	company sandbox.Company
 	mu      sync.Mutex
 	of      []*going // as they were started
@@ -68,7 +69,7 @@ func (b *Background) start(ctx context.Context, id, line string) error {
 		return err
 	}
 	own, stop := context.WithCancel(context.WithoutCancel(ctx)) // until it is stopped
-	g := &going{id: id, line: line, stop: stop, wrote: &latest{secret: b.secret}, done: make(chan struct{})}
+	g := &going{id: id, line: line, stop: stop, wrote: &latest{secret: b.Secrets}, done: make(chan struct{})}
 	if err := b.add(g); err != nil {
 		stop()
 		return err
@@ -190,20 +191,25 @@ func commandOf(line string) check.Command {
 	return check.Command{Kind: agency.CheckCommand, Line: line}
 }
 
-// started are the commands as a call of a tool reaches them: the one that it starts has its id,
-// which is the same when the call runs again.
-type started struct {
-	*Background
+// commands are those of an agent as a call of a tool reaches them: the one that it starts has
+// its id, which is the same when the call runs again.
+type commands struct {
+	tool.Shell
+	on *Background
 	id string
 }
 
-func (s started) Start(ctx context.Context, line string) (string, error) {
-	return s.id, s.start(ctx, s.id, line)
+func (c commands) Start(ctx context.Context, line string) (string, error) {
+	return c.id, c.on.start(ctx, c.id, line)
 }
 
-func (s started) Output(_ context.Context, id string) (tool.Going, error) { return s.output(id, false) }
+func (c commands) Output(_ context.Context, id string) (tool.Going, error) {
+	return c.on.output(id, false)
+}
 
-func (s started) Stop(_ context.Context, id string) (tool.Going, error) { return s.output(id, true) }
+func (c commands) Stop(_ context.Context, id string) (tool.Going, error) {
+	return c.on.output(id, true)
+}
 
 // latest keeps the end of what a command writes until it is asked for, in memory and without
 // secrets, also those that come in two pieces.

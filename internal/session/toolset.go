@@ -42,7 +42,7 @@ func OfferedTo(p roster.Persona, have roster.Present) []tool.Tool {
 // Toolset is a workspace with what the tools of a session reach.
 type Toolset struct {
 	Files    *tool.Files
-	Commands tool.Commands
+	Commands tool.Shell
 	Checks   tool.Checks
 	History  tool.History
 	Tree     Tree
@@ -159,11 +159,9 @@ type ToolsetOptions struct {
 	Hosts    []string // that commands may reach
 	Commands check.Commands
 	// Repo is the path at which the agent sees the workspace.
-	Repo string
-	Spec Spec // of the session that has it
-	// Secrets takes those of the host out of what comes in pieces; nil: there are none.
-	Secrets func() *agency.Redactor
-	Fence   agency.Fence
+	Repo  string
+	Spec  Spec // of the session that has it
+	Fence agency.Fence
 	// Of, where set, is the tree that history compares with the base, whatever a
 	// command leaves in the workspace: that of a claim under review.
 	Of agency.OID
@@ -182,7 +180,7 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 			return nil, errors.Join(fmt.Errorf("skills: %w", err), files.Close())
 		}
 	}
-	on := &Background{sh: shell{o, files, nil}, secret: o.Secrets}
+	on := &Background{sh: shell{o, files, nil}}
 	sh := shell{o, files, &on.company}
 	return &Toolset{
 		Files: files, Commands: sh, Background: on, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},

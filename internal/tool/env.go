@@ -14,7 +14,6 @@ import (
 type Env struct {
 	Files       *Files
 	Commands    Commands
-	Background  Background
 	Checks      Checks
 	History     History
 	Checkpoints Checkpoints
@@ -86,6 +85,12 @@ type Sent struct {
 
 // Commands runs what an agent typed, in the sandbox, in the workspace.
 type Commands interface {
+	Shell
+	Background
+}
+
+// Shell runs lines to their end.
+type Shell interface {
 	// Command runs a shell line to its end; a timeout of zero is the run's
 	// default. A command that fails is an Output;
 	// the error says that the sandbox itself could not run.

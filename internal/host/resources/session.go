@@ -210,7 +210,7 @@ func (s *Sessions) toolset(ctx context.Context, b *resources, o session.ToolsetO
 	if err != nil {
 		return nil, err
 	}
-	t.Files.Symbols = s.Runs.o.Code
+	t.Files.Symbols, t.Background.Secrets = s.Runs.o.Code, s.Models.secrets.Redactor
 	if err := s.tell(ctx, o.Spec, firstOf(t.Files.SkillFaults())); err != nil {
 		t.Close()
 		return nil, err
@@ -268,7 +268,7 @@ func (s *Sessions) toolsetOf(ctx context.Context, b *resources, w *workspace.Wor
 		Workspace: w, Checker: b.checks, LayerDir: agentLayer(s.Runs.o.StateDir), Skills: b.skills,
 		Limits: agentLimits(b.kept.Config.Sandbox), Reads: b.reads, Commands: b.kept.Commands(),
 		Hosts: b.kept.Config.Sandbox.AllowHosts,
-		Repo:  b.repo, Spec: spec, Fence: flow.ScopeOf(ctx).Fence, Secrets: s.Models.secrets.Redactor,
+		Repo:  b.repo, Spec: spec, Fence: flow.ScopeOf(ctx).Fence,
 	}
 }
 

@@ -110,16 +110,16 @@ func TestBackgroundOfADeadHost(t *testing.T) {
 }
 
 // background is that of a session, which ends with the test.
-func background(t *testing.T, k *stage) tool.Background {
+func background(t *testing.T, k *stage) tool.Commands {
 	t.Helper()
 	tools, err := k.Toolset(t.Context(), spec())
 	must(t, err)
 	t.Cleanup(tools.Close)
-	return k.toolEnv(tools).Background
+	return k.toolEnv(tools).Commands
 }
 
 // output asks until something is told, or the command has ended.
-func output(t *testing.T, b tool.Background, id string) tool.Going {
+func output(t *testing.T, b tool.Commands, id string) tool.Going {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		out, err := b.Output(t.Context(), id)

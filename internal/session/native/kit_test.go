@@ -224,10 +224,10 @@ func (k *stage) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, 
 	t, err := session.NewToolset(session.ToolsetOptions{
 		Workspace: w, LayerDir: filepath.Join(layers, "agents"), Commands: k.setup.Commands,
 		Checker: check.New(check.Options{Runner: k.runner, DB: k.db, LayerDir: layers}),
-		Repo:    k.repo.Dir, Spec: s, Fence: k.fence, Secrets: func() *agency.Redactor { return k.secrets },
+		Repo:    k.repo.Dir, Spec: s, Fence: k.fence,
 	})
 	if err == nil {
-		t.Outside = k.outside
+		t.Outside, t.Background.Secrets = k.outside, func() *agency.Redactor { return k.secrets }
 	}
 	return t, err
 }

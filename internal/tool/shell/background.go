@@ -17,20 +17,20 @@ func inBackground(ctx context.Context, env *tool.Env, a runCommandArgs) (tool.Re
 	if a.TimeoutSeconds != 0 {
 		return tool.Refuse("a background command has no timeout_seconds: it goes on until stop_command, or until you end your work or wait"), nil
 	}
-	id, err := env.Background.Start(ctx, a.Command)
+	id, err := env.Commands.Start(ctx, a.Command)
 	return tool.OK("it goes on as command_id " + id), err
 }
 
 func commandOutput() tool.Tool {
 	return tool.Define(texts, "command_output", tool.Read, func(ctx context.Context, env *tool.Env, a commandID) (tool.Result, error) {
-		out, err := env.Background.Output(ctx, strings.TrimSpace(a.CommandID))
+		out, err := env.Commands.Output(ctx, strings.TrimSpace(a.CommandID))
 		return stands(out, env.Hide), err
 	})
 }
 
 func stopCommand() tool.Tool {
 	return tool.Define(texts, "stop_command", tool.Write, func(ctx context.Context, env *tool.Env, a commandID) (tool.Result, error) {
-		out, err := env.Background.Stop(ctx, strings.TrimSpace(a.CommandID))
+		out, err := env.Commands.Stop(ctx, strings.TrimSpace(a.CommandID))
 		return stands(out, env.Hide), err
 	})
 }
