@@ -288,18 +288,23 @@ func (c *Checker) exec(ctx context.Context, s Subject, cmd Command, spec sandbox
 	return res, held.Waited, err
 }
 
+// Needs is what a command needs of what is scarce on the machine, sorted.
+func (c *Checker) Needs(ctx context.Context, s Subject, cmd Command) ([]string, error) {
+	if c.o.Contracts.Needs == nil {
+		return nil, nil
+	}
+	names, err := c.o.Contracts.Needs(ctx, s.Run, s.Contract, cmd)
+	return slices.Compact(slices.Sorted(slices.Values(names))), err
+}
+
 // hold takes what a command needs of what is scarce on the machine. Waiting for it is
 // told to the log.
 func (c *Checker) hold(ctx context.Context, s Subject, cmd Command) (*slots.Held, error) {
 	k := c.o.Contracts
-	if k.Needs == nil {
-		return &slots.Held{}, nil
+	names, err := c.Needs(ctx, s, cmd)
+	if err != nil || k.Needs == nil {
+		return &slots.Held{}, err
 	}
-	names, err := k.Needs(ctx, s.Run, s.Contract, cmd)
-	if err != nil {
-		return nil, err
-	}
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	told := false
 	wait := slots.Wait{Busy: func(b slots.Busy) error {
 		told = true

@@ -127,7 +127,7 @@ func (c *Checker) env(ctx context.Context, s Subject, cmd Command, now bool) (ha
 
 // Keeps tells whether the result of a command on a subject can be found again by
 // others than its own work.
-func (c *Checker) Keeps(ctx context.Context, s Subject, cmd Command) bool {
+func Keeps(ctx context.Context, c *Checker, s Subject, cmd Command) bool {
 	s.Work = ""
 	_, known := c.env(ctx, s, cmd, false)
 	return known && s.Tree != ""

@@ -13,9 +13,9 @@ import (
 
 // ForCommand mounts, in a mount namespace that is one command's own, what is fresh
 // for each command: /tmp and /dev/shm of tmpMB each, terminals, the overlays in their
-// layers, and again over those whatever lies in them. It returns the overlays that
-// were refused.
-func (v *View) ForCommand(layers []string, tmpMB int) (own []string, err error) {
+// layers, and again over those whatever lies in them. One that looks on cannot write the
+// repository, but for what is mounted in it. It returns the overlays that were refused.
+func (v *View) ForCommand(layers []string, tmpMB int, looksOn bool) (own []string, err error) {
 	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,30 @@ func (v *View) ForCommand(layers []string, tmpMB int) (own []string, err error) 
 	if err := unhide(v.plan); err != nil {
 		return nil, err
 	}
+	if looksOn {
+		if err := c.lookOn(v.plan); err != nil {
+			return nil, fmt.Errorf("read-only repository: %w", err)
+		}
+	}
 	return c.own, os.Mkdir(Home, 0o700)
+}
+
+// lookOn has nothing written through the mount of the repository; those in it stay as they
+// are. In the command's own namespace nobody else sees that.
+func (c *commandMounts) lookOn(p Plan) error {
+	for _, it := range p.Items {
+		if !it.Place {
+			continue
+		}
+		fd, err := linux.OpenBeneath(c.root, it.At[1:], how(it.Inside))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unix.Close(fd) }()
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr)
+	}
+	return nil
 }
 
 // commandMounts are those of one command, under construction.

@@ -75,11 +75,12 @@ func (p Plan) Shows(dir string) bool {
 	return false
 }
 
-// Writable are the paths inside that commands can write.
-func (p Plan) Writable() []string {
+// Writable are the paths inside that commands can write; looksOn leaves the repository
+// itself out.
+func (p Plan) Writable(looksOn bool) []string {
 	var out []string
 	for _, it := range p.Items {
-		if it.Kind == Memory || it.Writable {
+		if (it.Kind == Memory || it.Writable) && !(looksOn && it.Place) {
 			out = append(out, it.At)
 		}
 	}

@@ -51,6 +51,8 @@ func rows() []row {
 		{"rename_symbol", builders, false},
 		{"extract_function", builders, false},
 		{"run_command", builders, false},
+		{"command_output", builders, false},
+		{"stop_command", builders, false},
 		{"run_tests", checking, false},
 		{"run_tests_with_coverage", testing, false},
 		{"get_coverage_report", covering, false},

@@ -46,10 +46,13 @@ func attackers() map[string]func([]string) error {
 		"swap": func(a []string) error {
 			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
 		},
-		"hard link": hardLink,
-		"dial":      func(a []string) error { return dialed(a[0], a[1]) },
-		"datagram":  datagram,
-		"memory":    func([]string) error { return eatMemory(0) },
+		"hard link":   hardLink,
+		"serve":       func([]string) error { return serving() },
+		"give folder": func([]string) error { return giveFolder() },
+		"take folder": func([]string) error { return takeFolder() },
+		"dial":        func(a []string) error { return dialed(a[0], a[1]) },
+		"datagram":    datagram,
+		"memory":      func([]string) error { return eatMemory(0) },
 		"memory of many": func([]string) error {
 			return manyEaters()
 		},

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +31,12 @@ type box struct {
 	key   string // the plan as text: what another command must equal to run here
 
 	census *Census // nil: nobody asks
+
+	// Of one whose commands are together (Company).
+	busy  atomic.Bool // a command is under way that can write what is shown
+	stay  int         // how many go on beside it
+	way   func()      // ends the way out of all of them; nil: there is none
+	walls sync.Mutex  // of what the group has held
 }
 
 // openBox starts a sandbox and waits until it has built its view. The end of
@@ -237,6 +244,9 @@ func (b *box) end() {
 // close ends the sandbox and gives its group back.
 func (b *box) close() {
 	b.end()
+	if b.way != nil {
+		b.way()
+	}
 	if b.census == nil || b.census.leave(b) {
 		b.group.Close()
 	}

@@ -159,6 +159,9 @@ func (b *box) living() []Left {
 		<-b.dead // who waits for it is about to know
 	}
 	ended := !b.alive()
+	if b.plan.Together && !ended && !b.busy.Load() {
+		return nil // what goes on only looks on, as what is shown apart
+	}
 	if pids, ok := b.group.Processes(); ok {
 		if ended {
 			return named(pids)

@@ -18,6 +18,8 @@ func TestMain(m *testing.M) {
 			os.Exit(smallDisk(os.Args[2]))
 		case hostArg:
 			os.Exit(host(os.Args[2], os.Args[3], os.Args[4]))
+		case companyArg:
+			os.Exit(hostOfCompany(os.Args[2], os.Args[3], os.Args[4]))
 		case inLimitArg:
 			os.Exit(inLimit(os.Args[2]))
 		}

@@ -82,7 +82,8 @@ func (r *Runner) openPlan(s Spec, caches map[string]string) (supervisor.Plan, er
 			show.add(rootfs.Item{Kind: rootfs.Bind, Host: host, Writable: writable, Under: -1}, by)
 		}
 	}
-	add(s.Place.Root, !s.Place.ReadOnly, pledgeNone)
+	looksOn := s.Begun != nil
+	show.add(rootfs.Item{Kind: rootfs.Bind, Host: s.Place.Root, Writable: !s.Place.ReadOnly && !looksOn, Apart: looksOn, Under: -1}, pledgeNone)
 	add(s.Place.GitDir, true, pledgeNone)
 	add(s.Out, true, pledgeNone)
 	for _, o := range s.Place.Objects {

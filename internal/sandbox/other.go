@@ -38,6 +38,9 @@ func Sweep() int { return 0 }
 // LeftBehind finds nothing either.
 func LeftBehind() []Left { return nil }
 
+// Company has nothing in common.
+type Company struct{}
+
 // Census knows of no sandbox.
 type Census struct{}
 

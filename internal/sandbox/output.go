@@ -91,6 +91,9 @@ func (s stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// tell writes a line of the sandbox's own.
+func (o *output) tell(what string) { _, _ = stream{o, false}.Write([]byte("sandbox: " + what + "\n")) }
+
 // into is called when both streams have ended.
 func (o *output) into(r *Result) {
 	o.mu.Lock()

@@ -178,7 +178,7 @@ func (r *Runner) runSandboxed(ctx context.Context, s Spec) (Result, error) {
 		to.egress = nil
 		defer openListener(egress, c.listener)()
 	}
-	rep, wall, err := r.machine.pool.run(ctx, c, to)
+	rep, wall, err := r.start(ctx, s, c, to)
 	if err != nil {
 		if c, over := endedBy(ctx); over { // between the look above and the start
 			return Result{Cause: c, ExitCode: killedCode}, nil
@@ -198,6 +198,17 @@ func (r *Runner) runSandboxed(ctx context.Context, s Spec) (Result, error) {
 		res.tell("sockets that have a path are refused: the kernel makes no overlay of " + strings.Join(res.Bound, ", "))
 	}
 	return res, nil
+}
+
+// start runs a command that is laid out, alone or in its company.
+func (r *Runner) start(ctx context.Context, s Spec, c prepared, to ends) (supervisor.Report, Cause, error) {
+	if s.Beside != nil && r.tier == TierFull {
+		return s.Beside.run(ctx, r.machine.pool, c, to, s.Begun)
+	}
+	if s.Begun != nil {
+		s.Begun() // nobody has to find its sandbox
+	}
+	return r.machine.pool.run(ctx, c, to)
 }
 
 // ReachesHosts says whether commands reach what Spec.Hosts names, through a

@@ -129,6 +129,13 @@ type Spec struct {
 	// Both gets both streams as they come, one write at a time. Who is slow holds the
 	// command up, and an error of it is nobody's; nil: nobody.
 	Both io.Writer
+	// Beside, where set, are the commands that it runs beside: it shares the network of those
+	// that go on.
+	Beside *Company
+	// Begun, of a command with Beside, has it go on while later ones run, until it ends or ctx
+	// does. It is called once the next of them would find it, and Run returns at the end as
+	// ever. The command cannot write the checkout; .git, caches and /tmp it can.
+	Begun func()
 }
 
 // Mode is what the user configured (sandbox.mode).
@@ -254,6 +261,9 @@ func (r *Runner) Run(ctx context.Context, spec Spec) (Result, error) {
 		return Result{}, err
 	}
 	if r.tier == TierNone {
+		if spec.Begun != nil {
+			spec.Begun()
+		}
 		return runPlain(ctx, spec)
 	}
 	return r.runSandboxed(ctx, spec)

@@ -25,6 +25,9 @@ type Notes struct {
 	Drafted bool              `json:"drafted,omitempty"` // others were shown a draft of the plan
 	// Critiqued is a plan of workstreams that came back to be looked at by its author.
 	Critiqued []agency.Contract `json:"critiqued,omitempty"`
+	// Background are its commands that go on, of which a later part has to be told that they
+	// have ended.
+	Background []string `json:"background,omitempty"`
 }
 
 // Effects are what the calls of one turn come to: how the part ends by them, and
@@ -95,6 +98,7 @@ func (t *Effects) guarded(ctx context.Context, k *Call) (res tool.Result, err er
 // end or park the session.
 func (t *Effects) Gather(ctx context.Context) (err error) {
 	t.drafted()
+	t.Notes.Background = t.Tools.Background.lines()
 	for _, k := range t.Calls {
 		if todo, ok := k.Result.Effect.(tool.Todo); ok && k.Ran {
 			t.Notes.Todo = todo.Items

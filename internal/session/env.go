@@ -27,8 +27,9 @@ func (t *Effects) Env(idx int) *tool.Env {
 		criteria[i] = c.ID
 	}
 	return &tool.Env{
-		Files: t.Tools.Files, Commands: t.Tools.Commands, Checks: t.Tools.Checks, History: t.Tools.History,
+		Files: t.Tools.Files, Checks: t.Tools.Checks, History: t.Tools.History,
 		Checkpoints: checkpoints{t.Tools.Tree, fmt.Sprintf("cp-%d-%d-%d", t.Spec.Attempt, t.N, idx+1)},
+		Commands:    commands{t.Tools.Commands, t.Tools.Background, fmt.Sprintf("bg-%d-%d", t.N, idx+1)},
 		Task:        tool.Task{Contract: t.Spec.Contract, Criteria: criteria, Limits: tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines}},
 		Mail:        letters{t.Mail, t.N, idx},
 		Decisions:   decisions{t.Member, t.N, idx},

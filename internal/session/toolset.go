@@ -42,7 +42,7 @@ func OfferedTo(p roster.Persona, have roster.Present) []tool.Tool {
 // Toolset is a workspace with what the tools of a session reach.
 type Toolset struct {
 	Files    *tool.Files
-	Commands tool.Commands
+	Commands tool.Shell
 	Checks   tool.Checks
 	History  tool.History
 	Tree     Tree
@@ -58,6 +58,8 @@ type Toolset struct {
 	// for all of it; Ends lets them go, where it is set.
 	Outside []tool.Tool
 	Ends    func()
+	// Background are the commands of the agent that go on; nil: it has none.
+	Background *Background
 	// Process runs a program that works for the session, such as a coding agent, as a
 	// command of the agent is run. The folder at its HOME is the session's own in all
 	// of its parts: what the program keeps there to go on by.
@@ -79,8 +81,9 @@ func (t *Toolset) Present(s Spec) roster.Present {
 	return have
 }
 
-// Close lets the folder go.
+// Close ends what goes on and lets the folder go.
 func (t *Toolset) Close() {
+	t.Background.close()
 	if t.Ends != nil {
 		t.Ends()
 	}
@@ -113,7 +116,9 @@ type Process struct {
 	Hosts   []string      // that it may reach beside those that the user has granted
 	Timeout time.Duration // 0: that of a command
 
-	both io.Writer // sandbox.Spec.Both
+	both   io.Writer        // sandbox.Spec.Both
+	beside *sandbox.Company // sandbox.Spec.Beside
+	begun  func()           // sandbox.Spec.Begun
 }
 
 // changed are the paths of the files that differ from the contract's base.
@@ -175,9 +180,10 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 			return nil, errors.Join(fmt.Errorf("skills: %w", err), files.Close())
 		}
 	}
-	sh := shell{o, files}
+	on := &Background{sh: shell{o, files, nil}}
+	sh := shell{o, files, &on.company}
 	return &Toolset{
-		Files: files, Commands: sh, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
+		Files: files, Commands: sh, Background: on, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
 		Recent: history{o}.recent, Listed: history{o}.listed, Count: o.Workspace.Files, Process: sh.process,
 		Lacking: lacking(o.Commands, files.FS()),
 	}, nil
@@ -194,8 +200,14 @@ func lacking(c check.Commands, repo fs.FS) roster.Lacking {
 
 // shell runs what the agent types, and programs that work for it.
 type shell struct {
-	o     ToolsetOptions
-	files *tool.Files
+	o      ToolsetOptions
+	files  *tool.Files
+	beside *sandbox.Company // that commands of the agent run beside
+}
+
+// subject is whose a command of the agent is.
+func (s shell) subject() check.Subject {
+	return check.Subject{Run: s.o.Spec.Run, Contract: s.o.Spec.Contract, Agent: s.o.Spec.Agent, Stage: check.StageWork, Fence: s.o.Fence}
 }
 
 // run runs a program in the sandbox; home, where set, is the host's folder that it
@@ -211,6 +223,7 @@ func (s shell) run(ctx context.Context, place sandbox.Place, home, line string, 
 	spec := sandbox.Spec{
 		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: slices.Concat(s.o.Hosts, p.Hosts),
 		Argv: p.Argv, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Both: p.both, Limits: s.o.Limits,
+		Beside: p.beside, Begun: p.begun,
 	}
 	if p.Timeout > 0 {
 		spec.Limits.Wall = p.Timeout
@@ -220,9 +233,9 @@ func (s shell) run(ctx context.Context, place sandbox.Place, home, line string, 
 	}
 	var of check.Subject // a program that works for the session thinks, too, and holds nothing
 	if line != "" {
-		of = check.Subject{Run: s.o.Spec.Run, Contract: s.o.Spec.Contract, Agent: s.o.Spec.Agent, Stage: check.StageWork, Fence: s.o.Fence}
+		of = s.subject()
 	}
-	return s.o.Checker.Exec(ctx, of, check.Command{Kind: agency.CheckCommand, Line: line}, spec)
+	return s.o.Checker.Exec(ctx, of, commandOf(line), spec)
 }
 
 func (s shell) process(ctx context.Context, p Process) (sandbox.Result, error) {
@@ -245,7 +258,7 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 	}
 	shell, other := bash()
 	spill := tool.NewSpill(s.files)
-	res, err := s.run(ctx, place, "", line, Process{Argv: []string{shell, "-c", line}, Timeout: timeout, both: spill})
+	res, err := s.run(ctx, place, "", line, Process{Argv: []string{shell, "-c", line}, Timeout: timeout, both: spill, beside: s.beside})
 	long := spill.End(res.Output)
 	if err != nil {
 		return tool.Output{}, err
@@ -258,12 +271,17 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 		}
 		out.Text = []byte(withNote(string(out.Text), note))
 	}
+	out.Cause = causeOf(res)
+	return out, nil
+}
+
+// causeOf is why a command ended where not by itself; else empty.
+func causeOf(res sandbox.Result) string {
 	switch res.Cause {
 	case sandbox.CauseExited, sandbox.CauseSignalled, sandbox.CauseNotStarted:
-	default:
-		out.Cause = string(res.Cause)
+		return ""
 	}
-	return out, nil
+	return string(res.Cause)
 }
 
 // bash is the shell that runs what an agent types: models write bash, whatever they are

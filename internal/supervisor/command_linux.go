@@ -18,19 +18,35 @@ import (
 // in the landlock tier, those of its first process.
 type locks struct{ rules, scope int }
 
+// underWay is a command that has been forked.
+type underWay struct {
+	*script
+	told  int // where its first process tells how it ended
+	leash int // whose other end its host lets go of: fdControl, or of one of several its own
+	watch *meter.Watch
+	looks func() bool // whether it is this one that looks at what is used
+}
+
 // command forks and awaits.
 func command(p Plan, in *incoming, l locks, d meter.Disks) (Report, error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+	u, err := start(p, in, l, d)
+	if err != nil {
 		return Report{}, err
 	}
-	told := pipe[0]
-	defer func() { _ = unix.Close(told) }()
+	return u.await()
+}
+
+// start forks.
+func start(p Plan, in *incoming, l locks, d meter.Disks) (*underWay, error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return nil, err
+	}
 	all := [4]int{in.files[0], in.files[1], in.files[2], pipe[1]}
 	fds, err := above(all)
 	if err != nil {
-		_ = unix.Close(pipe[1])
-		return Report{}, err
+		_, _ = unix.Close(pipe[0]), unix.Close(pipe[1])
+		return nil, err
 	}
 	script := writeScript(p, in.request, fds, l)
 	w := meter.New(in.request.Limits.Limits, d)
@@ -42,10 +58,11 @@ func command(p Plan, in *incoming, l locks, d meter.Disks) (Report, error) {
 	}
 	in.close()
 	if err != nil {
-		return Report{}, fmt.Errorf("fork: %w", err)
+		_ = unix.Close(pipe[0])
+		return nil, fmt.Errorf("fork: %w", err)
 	}
 	w.First = pid
-	return await(script, told, w)
+	return &underWay{script: script, told: pipe[0], leash: fdControl, watch: w, looks: func() bool { return true }}, nil
 }
 
 // freeFiles is above all numbers that a script hands out.
@@ -67,20 +84,24 @@ func above(all [4]int) (out [4]int, err error) {
 
 // await waits until the command ends or the watch says that a limit is passed,
 // and takes all of its processes with it. When the host goes meanwhile, so does
-// this process.
-func await(s *script, told int, w *meter.Watch) (Report, error) {
-	next := time.Now().Add(meter.FirstLook)
+// this process; where it only lets go of the command, that one alone.
+func (u *underWay) await() (Report, error) {
+	defer func() { _ = unix.Close(u.told) }()
+	w, next := u.watch, time.Now().Add(meter.FirstLook)
 	for {
-		ready, gone, err := poll(told, time.Until(next))
+		ready, gone, err := u.poll(time.Until(next))
 		switch {
 		case err != nil:
 			return Report{}, err
 		case gone:
-			endAll(w)
-			os.Exit(HostGone)
+			ru := endAll(w)
+			if u.leash == fdControl {
+				os.Exit(HostGone)
+			}
+			return addUsed(w, Report{Cause: Killed}, ru), nil
 		case ready:
 			b := make([]byte, fork.RecordSize)
-			n, err := unix.Read(told, b)
+			n, err := unix.Read(u.told, b)
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}
@@ -88,21 +109,23 @@ func await(s *script, told int, w *meter.Watch) (Report, error) {
 			if err != nil || n != fork.RecordSize {
 				return addUsed(w, Report{Cause: Killed}, ru), nil
 			}
-			return reportOf(w, s, fork.ReadRecord(b), ru)
+			return reportOf(w, u.script, fork.ReadRecord(b), ru)
 		case time.Now().Before(next):
 			continue
 		}
-		if cause := w.Look(); cause != "" {
-			return addUsed(w, Report{Cause: string(cause)}, endAll(w)), nil
+		if u.looks() {
+			if cause := w.Look(); cause != "" {
+				return addUsed(w, Report{Cause: string(cause)}, endAll(w)), nil
+			}
 		}
 		next = time.Now().Add(w.Pause)
 	}
 }
 
 // poll waits until there is something to read of a command's first process, or
-// until its host is gone: nothing else comes while a command runs.
-func poll(told int, wait time.Duration) (ready, gone bool, err error) {
-	fds := [...]unix.PollFd{{Fd: int32(told), Events: unix.POLLIN}, {Fd: fdControl, Events: unix.POLLIN | unix.POLLRDHUP}}
+// until its host has let go of it: nothing else comes that way while it runs.
+func (u *underWay) poll(wait time.Duration) (ready, gone bool, err error) {
+	fds := [...]unix.PollFd{{Fd: int32(u.told), Events: unix.POLLIN}, {Fd: int32(u.leash), Events: unix.POLLIN | unix.POLLRDHUP}}
 	limit := unix.NsecToTimespec(max(wait, 0).Nanoseconds())
 	if _, err := unix.Ppoll(fds[:], &limit, nil); err != nil && !errors.Is(err, unix.EINTR) {
 		return false, false, fmt.Errorf("poll: %w", err)

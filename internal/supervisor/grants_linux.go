@@ -23,10 +23,10 @@ func grantsOf(p Plan) []landlock.Grant {
 // rulesOf makes the rules of one command of the full tier, in which Landlock doubles
 // what the mounts say: should a mount or a /proc file be writable by mistake, it
 // still is not. Everything in the view, which is only what is listed, can be read;
-// written can be what the plan has writable.
-func rulesOf(p Plan) (int, error) {
+// written can be what the plan has writable, less the repository for one that stays.
+func rulesOf(p Plan, stays bool) (int, error) {
 	grants := []landlock.Grant{{Path: "/"}, {Path: "/dev", Write: true}}
-	for _, path := range p.Writable() {
+	for _, path := range p.Writable(stays) {
 		grants = append(grants, landlock.Grant{Path: path, Write: true})
 	}
 	return landlock.Rules(grants, 0)

@@ -36,6 +36,11 @@ type Plan struct {
 	NoUnix bool `json:"-"`
 	// Once says that no second command will see the same.
 	Once bool
+	// Together, of the full tier: the commands are those of one session, of which some go on
+	// beside later ones. They share the network and the kernel's objects that no path names,
+	// what they use is counted together, and each comes with a leash: an open socket, whose
+	// end on the host's side is the sign that the command is to end.
+	Together bool `json:",omitempty"`
 }
 
 // Limits bound one command.
@@ -60,6 +65,10 @@ type Request struct {
 	Layers   []string // of each overlay in the plan's order, the folder in Layers
 	Tmp      string   // landlock tier: the command's own folder for temporary files
 	Port     int      // landlock tier: of the proxy, on the machine's loopback address; 0 for none
+	// Stays, of a plan with Together: the command goes on beside later ones, and cannot write
+	// the repository. Its report comes through its leash; what answers the request says that
+	// it has begun.
+	Stays bool
 }
 
 // Report is all that a child tells of one request, or of the plan.

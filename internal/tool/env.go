@@ -89,6 +89,12 @@ type Sent struct {
 
 // Commands runs what an agent typed, in the sandbox, in the workspace.
 type Commands interface {
+	Shell
+	Background
+}
+
+// Shell runs lines to their end.
+type Shell interface {
 	// Command runs a shell line to its end; a timeout of zero is the run's
 	// default. A command that fails is an Output;
 	// the error says that the sandbox itself could not run.
@@ -105,6 +111,27 @@ type Output struct {
 	Shell string
 	// Long tells of an output that is too long to be shown; nil: it is not.
 	Long *LongOutput
+}
+
+// Background are commands of the agent that go on while it does other things. They end when
+// its session does or waits.
+type Background interface {
+	// Start starts a shell line, which has an id from then on. KindConflict: as many go on as
+	// may.
+	Start(ctx context.Context, line string) (id string, err error)
+	// Output is what a command wrote since this was asked last. KindNotFound names those
+	// that go on.
+	Output(ctx context.Context, id string) (Going, error)
+	// Stop ends a command with all that it has started; it answers as Output does.
+	Stop(ctx context.Context, id string) (Going, error)
+}
+
+// Going is how a command in the background stands.
+type Going struct {
+	// Output has the end of what it wrote, whole lines without secrets; Dropped stands before.
+	Output
+	Ended bool
+	Held  int // bytes of a line that it has begun, or that may be part of a secret
 }
 
 // Checks runs the repository's own commands.

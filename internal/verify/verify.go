@@ -220,7 +220,7 @@ func (v *Verifier) Ahead(ctx context.Context, spec Spec) (err error) {
 	defer j.trees.Close()
 	j.checkouts.Idle = true
 	base := j.checkouts.New(check.StageBase, j.task.base)
-	if !j.checker.Keeps(ctx, base.Subject(), cmd) {
+	if !check.Keeps(ctx, j.checker, base.Subject(), cmd) {
 		return nil
 	}
 	defer func() { err = errors.Join(err, base.Close(ctx)) }()

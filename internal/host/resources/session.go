@@ -218,7 +218,7 @@ func (s *Sessions) toolset(ctx context.Context, b *resources, o session.ToolsetO
 	if err != nil {
 		return nil, err
 	}
-	t.Files.Symbols = s.Runs.o.Code
+	t.Files.Symbols, t.Background.Secrets = s.Runs.o.Code, s.Models.secrets.Redactor
 	if err := s.tell(ctx, o.Spec, firstOf(t.Files.SkillFaults())); err != nil {
 		t.Close()
 		return nil, err

@@ -30,6 +30,8 @@ func publicTools() map[string]string {
 		"search_files":        "grep search grepsearch searchfilecontent codebase",
 		"list_directory":      "ls list listdir glob",
 		"run_command":         "bash shell execute runshellcommand runcommands terminal",
+		"command_output":      "bashoutput",
+		"stop_command":        "killbash killshell",
 		"request_human_input": "askuserquestion",
 		"todo":                "todoread todowrite",
 		"":                    "agent task tasklist taskget taskupdate taskcreate taskoutput taskstop teamcreate teamdelete",
@@ -39,7 +41,7 @@ func publicTools() map[string]string {
 		}
 	}
 	for name := range strings.FieldsSeq("skill slashcommand enterplanmode exitplanmode web webfetch websearch fetch fetchurl googlewebsearch browser think lsp " +
-		"toolsearch monitor savememory bashoutput killbash killshell listmcpresources readmcpresource new edits usages problems changes " +
+		"toolsearch monitor savememory listmcpresources readmcpresource new edits usages problems changes " +
 		"handoffto teambroadcast askclarification") {
 		out[name] = ""
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
@@ -69,6 +70,7 @@ func (c *conversation) adopt(w *draft) {
 	if w.replied {
 		c.replyID = ""
 	}
+	c.lost = nil // told, or left to the next part
 	for _, m := range w.out {
 		c.append(m)
 	}
@@ -270,13 +272,20 @@ func (w *draft) reply() error {
 // mail takes what waits for the agent into the request.
 func (w *draft) mail() error {
 	if w.end != nil {
+		w.st.Background = append(slices.Clone(w.c.lost), w.st.Background...)
 		return nil
 	}
 	var err error
 	w.news, err = w.c.Mail.Take(w.tx, w.c.window.mailRoom(), w.c.Presence.Told())
 	w.st.Mail = append(slices.Clone(w.st.Mail), w.news.IDs...)
+	if err == nil && len(w.c.lost) > 0 {
+		w.news.Text = strings.TrimSpace(fmt.Sprintf(lostCommands, strings.Join(w.c.lost, ", ")) + "\n\n" + w.news.Text)
+	}
 	return err
 }
+
+// lostCommands tells an agent that goes on what did not.
+const lostCommands = "What went on in the background has ended meanwhile, and nothing of it runs: %s. Start again what you still need."
 
 // say stores the messages that the commit appends. A part that ends still
 // keeps them: the next part goes on from there.

@@ -45,6 +45,8 @@ type conversation struct {
 	// dear is a model that was to be asked in the place of the first and that the
 	// budget did not hold.
 	dear string
+	// lost are the background commands of the part before, which the agent takes for going on.
+	lost []string
 	// replyID is the message that is shown as a call's result by the next commit.
 	replyID agency.MessageID
 }

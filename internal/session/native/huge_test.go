@@ -42,7 +42,8 @@ func TestHugeFilesCostLittleMemory(t *testing.T) {
 	defer func() { _ = tools.Files.Close() }() // only a folder's handle
 	_, err = tools.Tree.Snapshot(t.Context())
 	must(t, err)
-	env := &tool.Env{Files: tools.Files, Commands: tools.Commands, History: tools.History, Redact: func(b []byte) []byte { return bytes.Clone(b) }}
+	env := k.toolEnv(tools)
+	env.Redact = func(b []byte) []byte { return bytes.Clone(b) }
 	for _, tc := range []struct{ name, args, want string }{
 		{"get_git_diff", `{}`, "[cut: the diff has more than 1024 KB; narrow it by path"},
 		{"get_git_diff", `{"path":"part-c.log"}`, "[cut: the diff has more"},

@@ -91,6 +91,8 @@ type stage struct {
 	between   func(string) error
 	ws        *workspace.Run
 	runner    *sandbox.Runner
+	census    *sandbox.Census
+	secrets   *agency.Redactor
 	mail      session.Mail
 	host      session.Host // nil: the stage itself
 	heartbeat time.Duration
@@ -111,7 +113,7 @@ func sets() []store.Set {
 // newKit makes a repository with one file and a run on it.
 func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 	t.Helper()
-	k := &stage{t: t, repo: gittest.Init(t), state: t.TempDir(), model: &player{say: say}}
+	k := &stage{t: t, repo: gittest.Init(t), state: t.TempDir(), model: &player{say: say}, census: sandbox.NewCensus()}
 	k.cancelled, k.cancel = context.WithCancel(context.Background())
 	t.Cleanup(k.cancel)
 	gittest.WriteFiles(t, k.repo.Dir, "main.txt", "one\ntwo\n", "AGENTS.md", "Write lower case.\n", "check.sh", "exit 0\n")
@@ -126,7 +128,7 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 		Path: filepath.Join(k.state, "agency.db"), Sets: sets(),
 		Mono: func() time.Duration { return time.Since(began) + time.Duration(k.leap.Load()) },
 	})
-	k.runner, err = sandbox.New(sandbox.Options{StateDir: k.state})
+	k.runner, err = sandbox.New(sandbox.Options{StateDir: k.state, Census: k.census})
 	if err != nil {
 		t.Skip("needs the sandbox: ", err)
 	}
@@ -170,7 +172,7 @@ func (k *stage) takeOver() {
 	})
 	loc, err := git.Find(k.repo.Dir)
 	must(k.t, err)
-	m := workspace.New(workspace.Options{Git: k.git, DB: k.db, ObjectsAt: k.runner.ObjectsAt})
+	m := workspace.New(workspace.Options{Git: k.git, DB: k.db, ObjectsAt: k.runner.ObjectsAt, Still: k.census.Still})
 	k.ws, err = m.OpenRun(k.t.Context(), workspace.RunInfo{Run: testRun, Repo: loc, Base: k.repo.Rev("HEAD"), StateDir: k.state})
 	must(k.t, err)
 	k.work = nil
@@ -225,7 +227,7 @@ func (k *stage) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, 
 		Repo:    k.repo.Dir, Spec: s, Fence: k.fence,
 	})
 	if err == nil {
-		t.Outside = k.outside
+		t.Outside, t.Background.Secrets = k.outside, func() *agency.Redactor { return k.secrets }
 	}
 	return t, err
 }

@@ -64,7 +64,7 @@ func (d *deadly) between(string) error {
 
 type deadlyCommands struct {
 	d *deadly
-	tool.Commands
+	tool.Shell
 }
 
 func (c deadlyCommands) Command(_ context.Context, line string, _ time.Duration) (tool.Output, error) {

@@ -12,6 +12,7 @@ import (
 type runCommandArgs struct {
 	Command        string `json:"command"`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"minimum=1,maximum=1800" jsonschema_description:"It is killed after that; mostly 120 where absent."`
+	Background     bool   `json:"background,omitempty"`
 }
 
 const maxTimeout = 1800 * time.Second
@@ -27,6 +28,9 @@ func runCommand() tool.Tool {
 		timeout := time.Duration(a.TimeoutSeconds) * time.Second
 		if timeout < 0 || timeout > maxTimeout {
 			return tool.Refuse(fmt.Sprintf("timeout_seconds is 1 to %d", int(maxTimeout.Seconds()))), nil
+		}
+		if a.Background {
+			return inBackground(ctx, env, a)
 		}
 		out, err := env.Commands.Command(ctx, a.Command, timeout)
 		return tool.Result{Text: show(out, timeout, env.Hide), Outcome: exitCode(out.ExitCode), Red: out.ExitCode != 0 || out.Cause != ""}, err

@@ -15,7 +15,7 @@ var texts embed.FS
 // Tools are those of this package.
 func Tools() []tool.Tool {
 	return []tool.Tool{
-		createCheckpoint(), getCoverageReport(), gitDiff(), gitLog(), listUncoveredLines(), rollbackCheckpoint(),
-		runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(), todo(),
+		commandOutput(), createCheckpoint(), getCoverageReport(), gitDiff(), gitLog(), listUncoveredLines(), rollbackCheckpoint(),
+		runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(), stopCommand(), todo(),
 	}
 }

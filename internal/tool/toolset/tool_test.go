@@ -34,7 +34,10 @@ func named(names []string) []tool.Tool {
 }
 
 // world answers for what a test of this package has no sandbox or git for.
-type world struct{ out tool.Output }
+type world struct {
+	tool.Background // none goes on
+	out             tool.Output
+}
 
 func (w *world) Command(_ context.Context, line string, timeout time.Duration) (tool.Output, error) {
 	if line == "world gone" {
