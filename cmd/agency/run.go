@@ -230,7 +230,10 @@ func wanted(ctx context.Context, a *app, f runFlags, args []string, in io.Reader
 	case from != "":
 		return preview.GoalIn(from)
 	}
-	if strings.TrimSpace(text) == "" {
+	switch empty := strings.TrimSpace(text) == ""; {
+	case empty && f.agent != "":
+		return "", agency.Errorf(agency.KindInvalid, "run: there is nothing for the agent to answer").WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
+	case empty:
 		return "", agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
 	}
 	return text, agency.CheckGoal(text)

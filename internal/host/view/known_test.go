@@ -269,12 +269,17 @@ func TestTellsWhatLeads(t *testing.T) {
 		of    agency.ContractType
 		leads bool
 	}{
-		{"plan", agency.RoleProjectManager, agency.TypeDesign, true}, {"report", agency.RoleProjectManager, agency.TypeReview, true},
-		{"t1", agency.RoleVisionary, agency.TypeDesign, true}, {"t2", agency.RoleArchitect, agency.TypeDesign, true},
-		{"t3", agency.RoleSquadLead, agency.TypeReview, true}, {"stream", agency.RoleSquadLead, agency.TypeFeature, true},
+		{"plan", agency.RoleProjectManager, agency.TypeDesign, true},
+		{"report", agency.RoleProjectManager, agency.TypeReview, true},
+		{"t1", agency.RoleVisionary, agency.TypeDesign, true},
+		{"t2", agency.RoleArchitect, agency.TypeDesign, true},
+		{"t3", agency.RoleSquadLead, agency.TypeReview, true},
+		{"stream", agency.RoleSquadLead, agency.TypeFeature, true},
 		{agency.OverseerContract, agency.RoleGeneralist, agency.TypeFeature, true},
-		{"t4", agency.RoleImplementer, agency.TypeFeature, false}, {"main", agency.RoleGeneralist, agency.TypeFeature, false},
-		{"design", agency.RoleScaffolder, agency.TypeDesign, false}, {"review", agency.RoleReviewer, agency.TypeReview, false},
+		{"t4", agency.RoleImplementer, agency.TypeFeature, false},
+		{"main", agency.RoleGeneralist, agency.TypeFeature, false},
+		{"design", agency.RoleScaffolder, agency.TypeDesign, false},
+		{"review", agency.RoleReviewer, agency.TypeReview, false},
 	} {
 		want[c.id] = c.leads
 		k.write(func(tx *store.Tx) error {
