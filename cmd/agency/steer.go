@@ -117,14 +117,14 @@ func sayCommand(a *app) *cobra.Command {
 	var to, reply string
 	cmd := &cobra.Command{
 		Use: "say RUN TEXT", Short: "Send a message into a run", Args: exactly(2),
-		Long: "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn. In a tiered run, whose visionary has no turn while others build, it goes to everyone who is at work\nthen, and whoever begins later reads it first; --to names one. To one that waits for an answer it is the answer. How far it has come, and the ids of messages, are shown by:\nagency inspect RUN --messages.",
+		Long: "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn. In a tiered run, whose visionary has no turn while others build or the run waits at a gate, it goes to\neveryone who is at work then, and whoever begins later reads it first; --to names one. To one that waits for an answer it is the answer. How far it has come, and the ids of messages, are shown by:\nagency inspect RUN --messages.",
 		Example: `  agency say k3f9d2ab "the parser must also accept 1d"
   agency say k3f9d2ab --reply-to scaffolder-parser/parser/1/3/1 "yes, hours too"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return sayTo(cmd.Context(), a, args[0], api.SayRequest{To: to, InReplyTo: agency.MessageID(reply), Text: args[1]})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads; in a tiered run, while it builds, everyone)")
+	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads; in a tiered run, while it builds or waits at a gate, everyone)")
 	cmd.Flags().StringVar(&reply, "reply-to", "", "the `ID` of the message that this one answers; it goes to its sender where --to names nobody")
 	return cmd
 }

@@ -73,7 +73,7 @@ func (t *Effects) taken(id agency.ContractID) bool {
 func (t *Effects) submit(k *Call, e tool.Plan) {
 	plan := e.Plan
 	if e.Tiers != nil {
-		submitTiers(t, k, plan.RetryBudgetMultiplier, *e.Tiers)
+		submitTiers(t, k, e)
 		return
 	}
 	kept := len(plan.Contracts) == 0 && t.Spec.MaxContracts != 1
@@ -83,11 +83,12 @@ func (t *Effects) submit(k *Call, e tool.Plan) {
 	}
 	var faults []agency.PlanFault
 	plan.Contracts, t.Notes.Split, faults = agency.Resubmitted(plan.Contracts, noted, t.Notes.Split)
+	faults = append(ofForm(e.Form), faults...)
 	rules := t.Rules
 	if t.Spec.Leads {
 		rules = t.building(t.known, nil, "")
 	}
-	if len(plan.Contracts) > 0 || len(t.known) == 0 { // all that there is to do may have been started
+	if len(plan.Contracts) > 0 || len(t.known) == 0 && len(faults) == 0 { // all that there is to do may have been started
 		faults = append(faults, t.planFaults(plan.Contracts, rules)...)
 	}
 	if len(faults) > 0 && t.Notes.Returns < maxReturns {
@@ -116,9 +117,13 @@ func (t *Effects) submit(k *Call, e tool.Plan) {
 
 // submitTiers judges a plan of workstreams. The first one without faults comes back once,
 // for its author to look for what it has missed; what is amended then is told.
-func submitTiers(t *Effects, k *Call, multiplier int, plan agency.TierPlan) {
+func submitTiers(t *Effects, k *Call, e tool.Plan) {
+	plan, multiplier := *e.Tiers, e.RetryBudgetMultiplier
 	streams := plan.Ordered()
-	faults := slices.Concat(agency.ValidateTiers(plan), unknownSpecialists(t.Rules.Base, streams), t.planFaults(streams, t.Rules))
+	faults := ofForm(e.Form)
+	if len(streams) > 0 || len(faults) == 0 { // of what could be read
+		faults = slices.Concat(faults, agency.ValidateTiers(plan), unknownSpecialists(t.Rules.Base, streams), t.planFaults(streams, t.Rules))
+	}
 	if len(faults) > 0 && t.Notes.Returns < maxReturns {
 		t.Notes.Returns++
 		k.Result = tool.Refusal("%s", t.returned(faults, false, maxReturns-t.Notes.Returns))
@@ -136,6 +141,14 @@ func submitTiers(t *Effects, k *Call, multiplier int, plan agency.TierPlan) {
 	if multiplier > 1 {
 		t.End.Multiplier = multiplier
 	}
+}
+
+// ofForm are faults of a plan's form.
+func ofForm(form []string) (faults []agency.PlanFault) {
+	for _, what := range form {
+		faults = append(faults, agency.PlanFault{What: what})
+	}
+	return faults
 }
 
 // unknownSpecialists are the faults of workstreams whose designer nobody knows.

@@ -234,6 +234,7 @@ const maxFaults = 20
 // optional argument that is null is one that is not there: many models fill in
 // every name that a schema holds. A list or an object that comes as a string
 // with its JSON, as many models write what is nested, is taken for what it says.
+// Where names are at fault, what else can be read is there beside the error.
 func (s Shape) Decode(raw json.RawMessage, into any) error {
 	fields, err := objectFields(raw)
 	if err != nil {
@@ -257,6 +258,7 @@ func (s Shape) Decode(raw json.RawMessage, into any) error {
 		faults = append(faults[:maxFaults], fmt.Sprintf("and %d more", len(faults)-maxFaults))
 	}
 	if len(faults) > 0 {
+		_ = json.Unmarshal(raw, into) // for who wants to tell of the rest, too
 		return errors.New(strings.Join(faults, "; "))
 	}
 	if raw, err = s.meant(raw, fields); err != nil {

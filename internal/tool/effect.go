@@ -86,6 +86,9 @@ type Draft struct{ Contract agency.Contract }
 type Plan struct {
 	agency.Plan
 	Tiers *agency.TierPlan // of workstreams, instead of contracts
+	// Form is what is wrong with how it is written, of which the rest was read: whoever
+	// mends a plan is told all of it at once.
+	Form []string
 }
 
 func (Draft) effect() {}

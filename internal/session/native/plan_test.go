@@ -103,7 +103,7 @@ func TestPlansMultiplier(t *testing.T) {
 // A faulty plan comes back with every fault at once, twice; then it ends the
 // session with its faults.
 func TestFaultyPlan(t *testing.T) {
-	bad := `{"id":"a..b","title":"","description":" ","assigned_role":"overseer","type":"wish","acceptance_criteria":[{"id":"x","text":"","check":{"test":"T","file":"../f"}},{"id":"x","text":"twice"}],"depends_on":["none"],"writes":["/etc/passwd","b","c"],"estimated_complexity":"vast"}`
+	bad := `{"id":"a..b","wirtes":["x"],"title":"","description":" ","assigned_role":"overseer","type":"wish","acceptance_criteria":[{"id":"x","text":"","check":{"test":"T","file":"../f"}},{"id":"x","text":"twice"}],"depends_on":["none"],"writes":["/etc/passwd","b","c"],"estimated_complexity":"vast"}`
 	k, s := drafting(t, submit(bad, good), submit(bad), submit(bad))
 	out := k.must(s)
 	if out.Kind != session.Planned || len(out.Faults) == 0 {
@@ -114,7 +114,7 @@ func TestFaultyPlan(t *testing.T) {
 	}
 	text := fmt.Sprint(k.model.msgs[1])
 	for _, want := range []string{
-		"error: the plan is not accepted", "contract id", "has no title", "has no description", `role "overseer"`, `type "wish"`, "two criteria are called",
+		"error: the plan is not accepted", `contract 1: unknown argument "wirtes" (did you mean writes?)`, "contract id", "has no title", "has no description", `role "overseer"`, `type "wish"`, "two criteria are called",
 		"names 2 of test, command and file", "has no text", "not in the plan", "leaves the repository", "changes 3 files", `complexity "vast"`, "the plan has 2 contracts, the most is 1",
 	} {
 		if !strings.Contains(text, want) {

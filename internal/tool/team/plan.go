@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -168,7 +167,10 @@ type submitPlanArgs struct {
 	Plan planArgs `json:"plan,omitempty"`
 }
 
-type planArgs struct{ agency.Plan }
+type planArgs struct {
+	agency.Plan
+	form []string
+}
 
 // JSONSchema is called by the schema's maker.
 func (planArgs) JSONSchema() *jsonschema.Schema {
@@ -183,34 +185,36 @@ func (planArgs) JSONSchema() *jsonschema.Schema {
 	}
 }
 
-// UnmarshalJSON is strict, as the rest of the arguments is.
+// UnmarshalJSON reads what can be read, and says what is wrong with the form of the rest.
 func (p *planArgs) UnmarshalJSON(raw []byte) error {
 	var doc struct {
 		Contracts  []json.RawMessage `json:"contracts"`
 		Multiplier *int              `json:"retry_budget_multiplier"`
 		Goal       string            `json:"goal_anchor"` // a plan of another run carries it; the run's own stands
 	}
+	wrong := func(format string, args ...any) { p.form = append(p.form, fmt.Sprintf(format, args...)) }
 	outer := tool.Shape{Names: []string{"contracts", "retry_budget_multiplier", "goal_anchor"}, Required: []string{"contracts"}}
 	if err := outer.Decode(raw, &doc); err != nil {
-		return fmt.Errorf("plan: %w", err)
+		wrong("plan: %v", err)
 	}
 	p.GoalAnchor, p.RetryBudgetMultiplier = doc.Goal, 1
 	if m := doc.Multiplier; m != nil {
 		if err := agency.CheckMultiplier(*m); err != nil {
-			return fmt.Errorf("plan: %w", err)
+			wrong("plan: %v", err)
+		} else {
+			p.RetryBudgetMultiplier = *m
 		}
-		p.RetryBudgetMultiplier = *m
 	}
-	var errs []error
 	for i, one := range doc.Contracts {
 		c, err := ReadDraft(one)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("contract %d: %w", i+1, err))
-			continue
+			wrong("contract %d: %v", i+1, err)
 		}
-		p.Contracts = append(p.Contracts, c)
+		if c.ID != "" {
+			p.Contracts = append(p.Contracts, c)
+		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // DraftFields are the names of all fields of a contract that its author may
@@ -232,13 +236,11 @@ func CheckDraftField(name string, value json.RawMessage) error {
 	return s.Decode(raw, &a)
 }
 
-// ReadDraft reads a contract as its author writes it.
+// ReadDraft reads a contract as its author writes it, beside an error as far as it can be read.
 func ReadDraft(raw json.RawMessage) (agency.Contract, error) {
 	var a draftArgs
-	if err := draftShape().Decode(raw, &a); err != nil {
-		return agency.Contract{}, err
-	}
-	return a.contract(), nil
+	err := draftShape().Decode(raw, &a)
+	return a.contract(), err
 }
 
 func draftShape() tool.Shape {
@@ -253,7 +255,7 @@ func draftShape() tool.Shape {
 
 func submitPlan() tool.Tool {
 	return tool.Define(texts, "submit_plan", tool.Write, func(_ context.Context, _ *tool.Env, a submitPlanArgs) (tool.Result, error) {
-		return tool.Result{Text: "plan accepted", Effect: tool.Plan{Plan: a.Plan.Plan}}, nil
+		return tool.Result{Text: "plan accepted", Effect: tool.Plan{Plan: a.Plan.Plan, Form: a.Plan.form}}, nil
 	}).Concludes()
 }
 

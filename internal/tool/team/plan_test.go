@@ -29,12 +29,32 @@ func TestPlansMultiplier(t *testing.T) {
 	} {
 		var p planArgs
 		err := json.Unmarshal([]byte(text), &p)
-		switch {
-		case want == 0 && (err == nil || !strings.Contains(err.Error(), "retry_budget_multiplier")):
-			t.Errorf("%s: %v", text, err)
-		case want > 0 && (err != nil || p.RetryBudgetMultiplier != want):
-			t.Errorf("%s: %d, %v", text, p.RetryBudgetMultiplier, err)
+		if err != nil || len(p.Contracts) != 1 || p.RetryBudgetMultiplier != max(1, want) {
+			t.Errorf("%s: %+v, %v", text, p, err)
 		}
+		if form := strings.Join(p.form, "; "); (form == "") != (want > 0) || want == 0 && !strings.Contains(form, "retry_budget_multiplier") {
+			t.Errorf("%s: its form: %q", text, form)
+		}
+	}
+}
+
+// What is wrong with the form of a plan of workstreams stands beside what could be read of
+// it, so that its author is told of both at once.
+func TestWorkstreamsAreReadAsFarAsTheyCanBe(t *testing.T) {
+	var p tierPlanArgs
+	err := json.Unmarshal([]byte(`{"complexity":"low","size":1,"parallelism":{"groups":{"A":["a","b"]},"sequence":["A"]},"workstreams":[
+		{"id":"a","name":"A","tier_path":["t4"],"parallel_group":"A","depends_on":["b"]},
+		{"id":"b","name":"B","tier_path":"t4","parallel_group":"A"}, {"name":"C"}]}`), &p)
+	if err != nil || len(p.Workstreams) != 2 || p.Workstreams[0].TierPath[0] != agency.TierImplementer || len(p.Sequence) != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for i, want := range []string{`plan: unknown argument "size"`, `workstream 1: unknown argument "depends_on"`, "workstream 2: ", `workstream 3: argument "id" is missing`} {
+		if len(p.form) != 4 || !strings.HasPrefix(p.form[i], want) {
+			t.Fatalf("%q, want %q", p.form, want)
+		}
+	}
+	if err := json.Unmarshal([]byte(`[]`), &p); err != nil || len(p.form) == 0 {
+		t.Errorf("what is no plan at all: %+v, %v", p, err)
 	}
 }
 

@@ -3,7 +3,6 @@ package team
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -19,7 +18,7 @@ import (
 func SubmitWorkstreams() tool.Tool {
 	t := tool.Define(texts, "submit_workstreams", tool.Write, func(_ context.Context, _ *tool.Env, a submitWorkstreamsArgs) (tool.Result, error) {
 		plan := a.Plan
-		return tool.Result{Text: "plan accepted", Effect: tool.Plan{Plan: agency.Plan{RetryBudgetMultiplier: plan.multiplier}, Tiers: &plan.TierPlan}}, nil
+		return tool.Result{Text: "plan accepted", Effect: tool.Plan{Plan: agency.Plan{RetryBudgetMultiplier: plan.multiplier}, Tiers: &plan.TierPlan, Form: plan.form}}, nil
 	}).Concludes()
 	return t.Named("submit_plan", "")
 }
@@ -31,6 +30,7 @@ type submitWorkstreamsArgs struct {
 type tierPlanArgs struct {
 	agency.TierPlan
 	multiplier int
+	form       []string
 }
 
 // tierPlanDoc is the plan as its author writes it.
@@ -68,7 +68,7 @@ type parallelism struct {
 // JSONSchema is called by the schema's maker.
 func (tierPlanArgs) JSONSchema() *jsonschema.Schema { return tool.SchemaOf[tierPlanDoc]() }
 
-// UnmarshalJSON is strict, as the rest of the arguments is.
+// UnmarshalJSON reads what can be read, and says what is wrong with the form of the rest.
 func (p *tierPlanArgs) UnmarshalJSON(raw []byte) error {
 	var doc struct {
 		tierPlanDoc
@@ -78,18 +78,17 @@ func (p *tierPlanArgs) UnmarshalJSON(raw []byte) error {
 		Names:    []string{"run_id", "goal_anchor", "complexity", "retry_budget_multiplier", "workstreams", "parallelism", "self_critique_summary"},
 		Required: []string{"complexity", "workstreams", "parallelism"},
 	}
-	var errs []error
+	wrong := func(format string, args ...any) { p.form = append(p.form, fmt.Sprintf(format, args...)) }
 	if err := outer.Decode(raw, &doc); err != nil {
-		errs = append(errs, fmt.Errorf("plan: %w", err))
-		if json.Unmarshal(raw, &doc) != nil {
-			return errs[0] // nothing further can be told of it
-		}
+		wrong("plan: %v", err)
 	}
 	p.Complexity, p.multiplier = complexity(doc.Complexity), 1
 	p.Groups, p.Sequence, p.SelfCritique = doc.Parallelism.Groups, doc.Parallelism.Sequence, tool.Cap(strings.TrimSpace(doc.SelfCritique), maxFinding)
 	if m := doc.Multiplier; m != nil {
-		if p.multiplier = *m; agency.CheckMultiplier(*m) != nil {
-			errs = append(errs, fmt.Errorf("plan: %w", agency.CheckMultiplier(*m)))
+		if err := agency.CheckMultiplier(*m); err != nil {
+			wrong("plan: %v", err)
+		} else {
+			p.multiplier = *m
 		}
 	}
 	size := p.Complexity
@@ -100,12 +99,13 @@ func (p *tierPlanArgs) UnmarshalJSON(raw []byte) error {
 	for i, one := range doc.Workstreams {
 		var w workstreamDoc
 		if err := (tool.Shape{Names: append(names, required...), Required: required}).Decode(one, &w); err != nil {
-			errs = append(errs, fmt.Errorf("workstream %d: %w", i+1, err))
-			continue
+			wrong("workstream %d: %v", i+1, err)
 		}
-		p.Workstreams = append(p.Workstreams, w.contract(size))
+		if w.ID != "" {
+			p.Workstreams = append(p.Workstreams, w.contract(size))
+		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func workstreamFields() (names, required []string) {
@@ -153,7 +153,10 @@ type submitTasksArgs struct {
 }
 
 // taskArgs is a task of a squad: a contract whose role is given.
-type taskArgs struct{ draftArgs }
+type taskArgs struct {
+	draftArgs
+	form error
+}
 
 // JSONSchema is called by the schema's maker.
 func (taskArgs) JSONSchema() *jsonschema.Schema {
@@ -165,17 +168,21 @@ func (taskArgs) JSONSchema() *jsonschema.Schema {
 	return s
 }
 
-// UnmarshalJSON is strict, as the rest of the arguments is.
+// UnmarshalJSON reads what can be read, as that of a plan does.
 func (a *taskArgs) UnmarshalJSON(raw []byte) error {
 	s := draftShape()
 	s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "assigned_role" })
-	return s.Decode(raw, &a.draftArgs)
+	a.form = s.Decode(raw, &a.draftArgs)
+	return nil
 }
 
 func submitTasks() tool.Tool {
 	return tool.Define(texts, "submit_tasks", tool.Write, func(_ context.Context, _ *tool.Env, a submitTasksArgs) (tool.Result, error) {
-		plan := agency.Plan{RetryBudgetMultiplier: 1}
-		for _, t := range a.Tasks {
+		plan := tool.Plan{Plan: agency.Plan{RetryBudgetMultiplier: 1}}
+		for i, t := range a.Tasks {
+			if t.form != nil {
+				plan.Form = append(plan.Form, fmt.Sprintf("task %d: %v", i+1, t.form))
+			}
 			c := t.contract()
 			if c.AssignedRole == "" {
 				c.AssignedRole = agency.RoleImplementer
@@ -185,7 +192,7 @@ func submitTasks() tool.Tool {
 		if len(plan.Contracts) == 0 {
 			return tool.Refuse("there are no tasks"), nil
 		}
-		return tool.Result{Text: "tasks accepted", Effect: tool.Plan{Plan: plan}}, nil
+		return tool.Result{Text: "tasks accepted", Effect: plan}, nil
 	}).Concludes()
 }
 
