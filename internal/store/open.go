@@ -13,9 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"agency/internal/agency"
-
 	_ "modernc.org/sqlite" // the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"agency/internal/agency"
 )
 
 // busyTimeout is how long the writer waits for another process's lock before
@@ -79,6 +80,9 @@ func (db *DB) open(ctx context.Context, o Options) error {
 	}
 	pool.SetMaxOpenConns(1)
 	db.writer = newWriter(db, pool, o)
+	if err := connect(ctx, pool); err != nil {
+		return explain(o.Path, err)
+	}
 	// Before the tables, of which there are many by now: on a small disk they
 	// would leave too little to keep anything back.
 	db.reserve = newReserve(o.Path, o.Reserve)
@@ -88,6 +92,25 @@ func (db *DB) open(ctx context.Context, o Options) error {
 	}
 	return db.writer.start(ctx)
 }
+
+// connect makes the writer's first connection. Of several hosts that give a new file its log
+// at one time SQLite refuses all but one at once, without the wait that others have.
+func connect(ctx context.Context, pool *sql.DB) error {
+	for until := time.Now().Add(busyTimeout); ; {
+		err := pool.PingContext(ctx)
+		if err == nil || codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(connectAgain):
+		}
+	}
+}
+
+// connectAgain is the time between two tries of the first connection.
+const connectAgain = 5 * time.Millisecond
 
 // prepareFile checks what is there and brings it up to date.
 func prepareFile(ctx context.Context, db *sql.DB, o Options, unclean bool) error {
