@@ -137,3 +137,33 @@ func TestWhoReadsWhatNamesNobody(t *testing.T) {
 		})
 	}
 }
+
+// A run whose host died as the answer to its gate was stored waits for nobody: the next
+// host says that it goes on when it is resumed. One that waits at a gate waits on.
+func TestWhatWaitsAtNoGateIsInterrupted(t *testing.T) {
+	for gate, want := range map[bool]agency.RunState{false: agency.StateInterrupted, true: agency.StateWaiting} {
+		k := newKeeper(t)
+		k.run("run-1", 24)
+		k.do(func(tx *store.Tx) error {
+			if gate {
+				if err := registry.OpenGate(tx, agency.Gate{ID: "run-1.plan-1", RunID: "run-1", Kind: agency.GatePlan, CreatedAt: k.wall}); err != nil {
+					return err
+				}
+			}
+			if err := registry.SetState(tx, "run-1", agency.StateWaiting, "plan gate: the plan"); err != nil {
+				return err
+			}
+			run, err := registry.Run(tx, "run-1")
+			if err != nil {
+				return err
+			}
+			if err := recoverRun(tx, run, k.wall); err != nil {
+				return err
+			}
+			if run, err = registry.Run(tx, "run-1"); err == nil && run.State != want {
+				t.Errorf("with a gate %t it is %s: %s", gate, run.State, run.Reason)
+			}
+			return err
+		})
+	}
+}
