@@ -92,10 +92,10 @@ func TestRetryAfterForms(t *testing.T) {
 	}
 }
 
-// A refusal of the provider's own before any token costs nothing; what a gateway says that
-// lost the provider may be of a request that was answered.
+// A refusal before any token costs nothing; a server's error may be of a request that was
+// answered.
 func TestWhatIsFreeAtTheDoor(t *testing.T) {
-	for status, free := range map[int]bool{401: true, 429: true, 500: true, 529: true, 502: false, 504: false, 0: false} {
+	for status, free := range map[int]bool{401: true, 429: true, 529: true, 500: false, 502: false, 504: false, 0: false} {
 		kind := llm.Server
 		if status != 0 {
 			kind = llm.FromStatus(llm.Endpoint{Provider: "p"}, status, nil, nil).Kind

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 
 	"agency/internal/agency"
@@ -96,11 +95,10 @@ func (p plain) Error() string { return string(p) }
 
 // AtDoor says whether the provider refused the request before it counted a
 // token of it, if nothing of an answer had come. An error within a stream has
-// the same kinds and is not free, nor is what a gateway says that lost the provider (502, 504).
+// the same kinds and is not free, nor is a server's error: it may have come over an answer
+// that was counted.
 func (f *Fault) AtDoor() bool {
 	switch f.Kind {
-	case Server:
-		return f.Status == http.StatusInternalServerError
 	case RateLimited, Quota, Overloaded, RefusedConnection, Auth, ModelNotFound, InvalidRequest, ContextOverflow:
 		return true
 	}
