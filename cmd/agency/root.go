@@ -22,19 +22,22 @@ configuration; 3 a gate waits and the command was told not to wait;
 4 provider or environment; 130 interrupted (agency resume goes on).`
 
 func (a *app) root() *cobra.Command {
+	versionAlone := false
 	root := &cobra.Command{
 		Use: "agency", Short: "Delegate work on a git repository and trust what comes back", Long: longHelp,
 		SilenceErrors: true, SilenceUsage: true, Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if versionAlone {
+				a.printf(a.out, "%s", versionLine(build()))
+				return nil
+			}
 			if h, err := a.look(); err == nil && draws(a) {
 				return application(cmd.Context(), a, h, termapp.Options{})
 			}
 			return cmd.Help()
 		},
 	}
-	root.Version = versionLine(build())
-	root.SetVersionTemplate("{{.Version}}")
-	root.Flags().Bool("version", false, "print the version")
+	root.Flags().BoolVar(&versionAlone, "version", false, "print the version")
 	root.PersistentFlags().StringVar(&a.dir, "repo", ".", "work on the repository that holds `DIR`")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return agencyUsage(cmd, flagFault(cmd, err))

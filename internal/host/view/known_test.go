@@ -388,3 +388,24 @@ func TestLookedAtByMany(t *testing.T) {
 	wait.Wait()
 	k.same(run, "all of it")
 }
+
+// Where no host lives a run that waits at no gate waits for nobody: its host died as the
+// answer was stored. One that waits at a gate waits on.
+func TestWaitsForNobody(t *testing.T) {
+	k := keep(t)
+	reader := view.New(view.Options{DB: k.db, Git: func(context.Context) (*git.Program, error) { return nil, errors.New("there is no repository") }})
+	for run, want := range map[agency.RunID]agency.RunState{"answered": agency.StateInterrupted, "asks": agency.StateWaiting} {
+		k.begin(run)
+		k.write(func(tx *store.Tx) error {
+			if run == "asks" {
+				if err := registry.OpenGate(tx, agency.Gate{ID: "asks.plan-1", RunID: run, Kind: agency.GatePlan}); err != nil {
+					return err
+				}
+			}
+			return registry.SetState(tx, run, agency.StateWaiting, "plan gate: the plan")
+		})
+		if doc, err := reader.Inspect(t.Context(), run); err != nil || doc.State != want {
+			t.Errorf("%s is %s, %v", run, doc.State, err)
+		}
+	}
+}
