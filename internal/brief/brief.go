@@ -69,6 +69,8 @@ type Feedback struct {
 	// wrong; empty: nobody does. TakenBack is what came of it and of the run's rule.
 	Rollback  agency.Rollback   `json:"rollback,omitempty"`
 	TakenBack *agency.TakenBack `json:"taken_back,omitempty"`
+	// Learnt is the record that a session before left, which had used up what it may.
+	Learnt string `json:"learnt,omitempty"`
 	// Note is what a person said about it.
 	Note     string           `json:"note,omitempty"`
 	Verdict  *agency.Verdict  `json:"verdict,omitempty"`

@@ -147,6 +147,17 @@ func (r Reminder) Text(role roster.Role, agent roster.Persona) (string, error) {
 	return execute(string(r)+".md", view)
 }
 
+// Use is how much a session has used of one of its limits.
+type Use struct {
+	What        string // turns, tokens
+	Used, Limit int64
+	Percent     int
+	HandsOver   bool // at the limit another session goes on in its place
+}
+
+// Text tells the agent of it.
+func (u Use) Text() (string, error) { return execute("use.md", u) }
+
 // Standing is where a session stands when its conversation goes on in a new
 // epoch: everything that must not be lost with what was said, from the store.
 type Standing struct {
@@ -172,6 +183,7 @@ type RecordInput struct {
 	Contract agency.Contract
 	Before   string // the summary of what was before
 	Digest   string // of the turns to sum up
+	HandOver bool   // another session goes on with the record
 }
 
 // Record asks for the summary of a part of a conversation, by a prompt and a message.

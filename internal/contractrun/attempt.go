@@ -38,7 +38,14 @@ type point struct {
 	N     int // the attempt, from 1
 	round int // of the attempt's reviews, from 1
 	hands int // how often it was handed over
-	fresh int // conversations of the attempt that began afresh by the overseer's word
+	fresh     // conversations of the attempt that began in the place of another
+}
+
+// fresh counts the conversations of an attempt that began in the place of another.
+type fresh struct {
+	n      int
+	halted bool // one of them, in the place of one that the overseer halted
+	handed int  // those in the place of one that had used up what it may
 }
 
 // Key is the key of a step of the attempt, of its round and of who has it.
@@ -49,8 +56,8 @@ func (a *state) Key(step string) string {
 	if a.hands > 0 {
 		step = Path(fmt.Sprintf("hand-%d", a.hands), step)
 	}
-	if a.fresh > 0 {
-		step = Path(fmt.Sprintf("fresh-%d", a.fresh), step)
+	if a.fresh.n > 0 {
+		step = Path(fmt.Sprintf("fresh-%d", a.fresh.n), step)
 	}
 	return Path(a.Contract.ID, fmt.Sprintf("attempt-%d", a.N), step)
 }
@@ -66,7 +73,7 @@ func (a *state) nth() string {
 // Next begins the next attempt, where one is left.
 func (a *state) Next() bool {
 	a.N++
-	a.round, a.fresh = 0, 0
+	a.round, a.fresh = 0, fresh{}
 	return a.N <= a.Contract.RetryBudget+a.granted
 }
 
@@ -181,7 +188,7 @@ func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	if out.Danger || out.Cause == session.CauseHalted && a.last() { // nudges, a fresh session and other models did not help
 		return a.Blocked(c, out)
 	}
-	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open(), Rollback: out.Rollback})
+	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Learnt: out.Learnt, Reviews: a.open(), Rollback: out.Rollback})
 }
 
 func (a *claims) land(c flow.Ctx, claim agency.Claim) (AttemptEnd, error) {

@@ -106,8 +106,8 @@ func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, er
 		if out.Tree != "" {
 			a.Tree = out.Tree
 		}
-		if err == nil && out.Afresh && a.fresh == 0 && !roster.Leads(a.role) {
-			spec = a.fromBoard(spec, out)
+		if next, ok := a.afresh(spec, out); ok && err == nil {
+			spec = next
 			continue
 		}
 		if err != nil || out.Kind != session.Parked || a.how.Returns && out.Broadcast() != "" {
@@ -149,14 +149,37 @@ func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, er
 	}
 }
 
-// fromBoard is a new conversation in the place of one that the overseer halted: the same
-// attempt, files and model, and what the store knows instead of what was said. An
-// attempt has one; halted again, the next attempt asks the next model.
-func (a *conversation) fromBoard(spec session.Spec, out session.Outcome) session.Spec {
-	a.fresh++
-	spec.Fresh, spec.Part, spec.Answer, spec.From = a.fresh, 0, nil, ""
-	spec.Feedback = &session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()}
-	return spec
+// maxHanded is how often in an attempt a session that has used up what it may is followed
+// by another. What all of them cost is bounded by the run's budget.
+const maxHanded = 3
+
+// afresh is a new conversation of the same attempt, on the same files and model: in the
+// place of one that the overseer halted, once, with what the store knows instead of what was
+// said, or of one that has used up what it may without a nudge, with the record that it left.
+// Where there is none, the next attempt asks the next model.
+func (a *conversation) afresh(spec session.Spec, out session.Outcome) (session.Spec, bool) {
+	told := session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()}
+	switch {
+	case roster.Leads(a.role):
+		return spec, false
+	case !out.Afresh:
+		return spec, false
+	case out.Learnt != "" && a.fresh.handed < maxHanded:
+		a.fresh.handed++
+		if before := spec.Feedback; before != nil { // what the attempt mends is still to be mended
+			told = *before
+			told.TakenBack = nil
+		}
+		told.Learnt = out.Learnt
+	case out.Learnt == "" && !a.fresh.halted:
+		a.fresh.halted = true
+	default:
+		return spec, false
+	}
+	a.fresh.n++
+	spec.Fresh, spec.Part, spec.Answer, spec.From = a.fresh.n, 0, nil, ""
+	spec.Feedback = &told
+	return spec, true
 }
 
 // takenOver is the conversation of who goes on with a contract.

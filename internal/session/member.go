@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -77,6 +78,12 @@ func (m *Member) Ordered(tx *store.Tx, tree agency.OID) (*Outcome, error) {
 		out.Rollback = agency.RollbackBase
 	}
 	return out, nil
+}
+
+// Nudged tells whether the overseer has nudged the session.
+func (m *Member) Nudged(q store.Querier) (bool, error) {
+	all, err := event.Of[agency.Nudged](q, event.Filter{Run: m.Spec.Run, Contract: m.Spec.Contract, Types: []agency.EventType{"nudged"}})
+	return slices.ContainsFunc(all, func(t event.Told[agency.Nudged]) bool { return t.Detail.Session == m.Spec.ID() }), err
 }
 
 // LogEnd appends how a part ended.

@@ -119,16 +119,20 @@ type Outcome struct {
 	Reason    string        `json:"reason,omitempty"` // for people
 	Attempted string        `json:"attempted,omitempty"`
 	Cause     Cause         `json:"cause,omitempty"`
-	// Afresh says that a new conversation on the same files may do better; Rollback is
-	// where the next attempt is to begin. Both are of who was halted.
+	// Afresh says that a new conversation on the same files may do better than one that
+	// was halted, or go on where one has used up what it may; Rollback is where the next
+	// attempt is to begin after who was halted.
 	Afresh   bool            `json:"afresh,omitempty"`
 	Rollback agency.Rollback `json:"rollback,omitempty"`
 	Danger   bool            `json:"danger,omitempty"` // it was halted for what it did, and a person is asked
-	For      Wait            `json:"for,omitempty"`
-	Question string          `json:"question,omitempty"`
-	Options  []string        `json:"options,omitempty"`
-	ToolUse  string          `json:"tool_use_id,omitempty"`
-	Asks     []AgentsAsk     `json:"asks,omitempty"`
+	// Learnt is the record of its work that a session leaves which has used up what it may,
+	// for the one that goes on in its place.
+	Learnt   string      `json:"learnt,omitempty"`
+	For      Wait        `json:"for,omitempty"`
+	Question string      `json:"question,omitempty"`
+	Options  []string    `json:"options,omitempty"`
+	ToolUse  string      `json:"tool_use_id,omitempty"`
+	Asks     []AgentsAsk `json:"asks,omitempty"`
 	// Awaits is the message whose answer is waited for. It was sent in the commit
 	// that parked the session.
 	Awaits agency.MessageID `json:"awaits,omitempty"`

@@ -51,7 +51,7 @@ type Spec struct {
 	// conversation within the attempt.
 	Hand int `json:"hand,omitempty"`
 	// Fresh, where set, is the conversation of the attempt that began in the place of
-	// one that the overseer halted.
+	// one that the overseer halted, or that handed over what it had learnt.
 	Fresh int `json:"fresh,omitempty"`
 	// Answer is what the part before waited for; nil where nothing is to tell.
 	// After a claim it is why the work goes on.

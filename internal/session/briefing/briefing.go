@@ -231,7 +231,7 @@ func (b Briefing) Facts(ctx context.Context) (*Facts, error) {
 	if err == nil {
 		f.Staged, err = b.pick(ctx, f.Contract)
 	}
-	if err != nil || len(f.Staged) == 0 || b.Spec.Attempt == 1 {
+	if err != nil || len(f.Staged) == 0 || b.Spec.Attempt == 1 && b.Spec.Fresh == 0 {
 		return f, err
 	}
 	changes, err := b.Tools.History.Changed(ctx)

@@ -91,7 +91,7 @@ func (w *draft) fill(d *done) error {
 			return err
 		}
 	}
-	for _, step := range []func() error{w.loseTry, w.reply, w.stopped, w.mail, w.say, w.reserve, w.save} {
+	for _, step := range []func() error{w.loseTry, w.reply, w.stopped, w.mail, w.warn, w.say, w.reserve, w.save} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -193,14 +193,9 @@ func (w *draft) stopped() error {
 		return err
 	}
 	if cause, over := w.st.over(w.c.Setup.Limits); over {
-		detail := ""
-		if cause == session.CauseRefusals && w.st.Refused != "" {
-			detail = "the last one: " + w.st.Refused
-		}
-		w.end = session.Unfinished(cause, detail, w.st.Tree)
-		return nil
+		w.overLimit(cause)
 	}
-	if ctl.Pause {
+	if ctl.Pause && w.end == nil {
 		w.end = session.Paused(w.st.Tree)
 	}
 	return nil
@@ -271,7 +266,7 @@ func (w *draft) reply() error {
 
 // mail takes what waits for the agent into the request.
 func (w *draft) mail() error {
-	if w.end != nil {
+	if w.end != nil || w.st.handsOver() {
 		w.st.Background = append(slices.Clone(w.c.lost), w.st.Background...)
 		return nil
 	}

@@ -28,8 +28,9 @@ import (
 
 // due says that the conversation must be compacted before the next request.
 type due struct {
-	Cause dueCause `json:"cause"`
-	Try   int      `json:"try,omitempty"` // of the summary's request
+	Cause dueCause      `json:"cause"`
+	Limit session.Cause `json:"limit,omitempty"` // which one, with dueLimit
+	Try   int           `json:"try,omitempty"`   // of the summary's request
 }
 
 type dueCause string
@@ -37,6 +38,7 @@ type dueCause string
 const (
 	dueNear     dueCause = "near"     // the next request would come too near the window
 	dueOverflow dueCause = "overflow" // the provider refused one as too long
+	dueLimit    dueCause = "limit"    // the session has used up what it may, and hands over
 )
 
 // causeModel is the third cause of an epoch: another model answered.
@@ -74,6 +76,9 @@ type compactor struct{ *conversation }
 // compact begins a new epoch. An outcome means that the part has ended: not
 // even what must be told fits the window.
 func (c compactor) compact(ctx context.Context) (*session.Outcome, error) {
+	if c.st.handsOver() {
+		return c.handOver(ctx)
+	}
 	if c.st.Compactions >= maxCompactions {
 		return c.tooSmall(ctx)
 	}
@@ -279,7 +284,7 @@ func (c compactor) summarise(ctx context.Context, about *about, f *compaction) (
 func (c compactor) summaryRequest(about *about, middle []llm.Message) (llm.Request, error) {
 	room := min(digestBytes, int(c.window.tokens()))
 	system, text, err := brief.Record(brief.RecordInput{
-		Role: c.role, Contract: about.facts.Contract, Before: about.summary, Digest: digest(middle, room),
+		Role: c.role, Contract: about.facts.Contract, Before: about.summary, Digest: digest(middle, room), HandOver: c.st.handsOver(),
 	})
 	if err != nil {
 		return llm.Request{}, err

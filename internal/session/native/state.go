@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/brief"
 	"agency/internal/llm"
 	"agency/internal/roster"
 	"agency/internal/session"
@@ -42,6 +43,7 @@ type stall struct {
 	Cut      int  `json:"cut,omitempty"`      // answers cut at the output limit
 	Short    bool `json:"short,omitempty"`    // the open turn's answer may be shorter than the limit, for want of money
 	Barren   int  `json:"barren,omitempty"`   // turns without one call that ran
+	Warned   int  `json:"warned,omitempty"`   // the share of its limits, in percent, of which it was told
 	// Refused is what the last call was answered that did not run.
 	Refused string `json:"refused,omitempty"`
 }
@@ -87,6 +89,20 @@ func (s state) over(l roster.Limits) (session.Cause, bool) {
 		return session.CauseRefusals, true
 	}
 	return "", false
+}
+
+// use is how much is used of the limit of which most is used.
+func (s state) use(l roster.Limits) brief.Use {
+	most := brief.Use{}
+	for _, u := range []brief.Use{{What: "turns", Used: int64(s.Turn), Limit: int64(l.Turns)}, {What: "tokens", Used: s.Tokens, Limit: l.Tokens}} {
+		if u.Limit <= 0 {
+			continue
+		}
+		if u.Percent = int(u.Used * 100 / u.Limit); u.Percent > most.Percent {
+			most = u
+		}
+	}
+	return most
 }
 
 // promptTokens estimates the next prompt: what the provider counted last time,
