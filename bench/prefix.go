@@ -64,7 +64,7 @@ func measurePrefix(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	overAnthropic, err := asHost(anthropic.New(anthropic.Options{Name: "bench", BaseURL: srv.url, APIKey: "key"}, 0))
+	overAnthropic, err := asHost(anthropic.New(anthropic.Options{Name: "bench", BaseURL: srv.url, APIKey: "key"}, anthropic.Thinking{}))
 	if err != nil {
 		return nil, err
 	}

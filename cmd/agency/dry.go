@@ -205,7 +205,8 @@ func dryText(d api.DryDoc, c config.Config) string {
 			fmt.Fprintf(&b, "    only if %s\n", s.Only)
 		}
 		fmt.Fprintf(&b, "    %s on %s\n", s.Role, strings.Join(s.Models, ", then "))
-		fmt.Fprintf(&b, "    at most %s of %s and %s tokens%s\n", agency.Things(s.Attempts, "attempt", "attempts"), agency.Things(s.Turns, "turn", "turns"), agency.Count(s.SessionTokens), atMost(s.SessionUSD))
+		fmt.Fprintf(&b, "    at most %s, each of %s of %s and %s tokens%s\n", agency.Things(s.Attempts, "attempt", "attempts"),
+			agency.Things(s.Sessions, "session", "sessions"), agency.Things(s.Turns, "turn", "turns"), agency.Count(s.SessionTokens), atMost(s.SessionUSD))
 	}
 	b.WriteString("\nGATES\n")
 	for _, g := range d.Gates {

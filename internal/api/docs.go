@@ -112,9 +112,10 @@ type DryStep struct {
 	Models        []string      `json:"models"`
 	Only          string        `json:"only_if,omitempty"`
 	Attempts      int           `json:"attempts"` // at most
-	Turns         int           `json:"turns"`    // an attempt, at most
+	Sessions      int           `json:"sessions"` // an attempt, at most
+	Turns         int           `json:"turns"`    // a session, at most
 	SessionTokens int64         `json:"session_tokens"`
-	SessionUSD    float64       `json:"session_usd"` // an attempt, at most
+	SessionUSD    float64       `json:"session_usd"` // at most
 }
 
 // DryGate is a place where a run would wait, or may.

@@ -98,7 +98,9 @@ func (ch *checker) limits() {
 	ch.order(false, "overseer.token_warning_threshold", o.TokenWarningThreshold, "overseer.max_tokens", o.MaxTokens)
 	for _, role := range sortedKeys(c.Agents) {
 		a, key := c.Agents[role], "agents."+role
-		ch.order(false, key+".max_tokens", int64(a.MaxTokens), key+".max_tokens_per_session", a.MaxTokensPerSession)
+		if a.MaxTokensPerSession > 0 {
+			ch.order(false, key+".max_tokens", int64(a.MaxTokens), key+".max_tokens_per_session", a.MaxTokensPerSession)
+		}
 	}
 	severities := []string{"low", "medium", "high", "critical"}
 	if slices.Index(severities, o.WarnThreshold) > slices.Index(severities, o.ForceStopThreshold) {
@@ -165,7 +167,7 @@ func (ch *checker) provider(name string, p Provider) {
 	only("script", p.Script, "rehearsal")
 	if p.Thinking != 0 {
 		only("thinking_tokens", "set", "anthropic")
-		if p.Thinking < minThinking {
+		if p.Thinking > 0 && p.Thinking < minThinking {
 			ch.fault("%s.thinking_tokens: the provider takes no less than %d", []any{key, minThinking}, key+".thinking_tokens")
 		}
 	}

@@ -69,7 +69,7 @@ type Provider struct {
 	BaseURL  string `json:"base_url,omitempty" doc:"what the vendor's SDK takes: with /v1 for openai, without for anthropic and gemini; empty: the vendor's own" form:"url" expand:"true"`
 	APIKey   Secret `json:"api_key,omitempty" doc:"the key, as ${NAME}; none where the server wants none" expand:"secret"`
 	API      string `json:"api,omitempty" doc:"which of OpenAI's APIs; chat where empty" enum:",chat,responses"`
-	Thinking int    `json:"thinking_tokens,omitempty" doc:"Anthropic: how many tokens of an answer the model may think, at least 1024; 0: no extended thinking" min:"0" max:"1000000"`
+	Thinking int    `json:"thinking_tokens,omitempty" doc:"Anthropic: how many tokens of an answer the model may think, at least 1024; 0: as the catalogue of models has it; -1: none" min:"-1" max:"1000000"`
 	Script   string `json:"script,omitempty" doc:"rehearsal script file; empty: the embedded one" expand:"true"`
 }
 
@@ -132,8 +132,8 @@ type Agent struct {
 	Model               string            `json:"model" doc:"capability level or provider/model" form:"level_or_model"`
 	Talent              string            `json:"talent" doc:"name of an agent file, your own or one that comes with the program, whose text stands in the prompt below the role's; empty: none" form:"talent"`
 	Talents             map[string]string `json:"talents" doc:"domain: the talent of a session over work of that domain, instead of the role's; a domain of several words has that of the longest word among these" form:"talent"`
-	MaxTokens           int               `json:"max_tokens" doc:"output tokens of one answer" min:"1" max:"1000000"`
-	MaxTokensPerSession int64             `json:"max_tokens_per_session" doc:"output plus uncached input tokens of a session" min:"1"`
+	MaxTokens           int               `json:"max_tokens" doc:"output tokens of one answer; 0: as many as the model gives, up to 64000" min:"0" max:"1000000"`
+	MaxTokensPerSession int64             `json:"max_tokens_per_session" doc:"output plus uncached input tokens of a session; 0: half of the window of its model, from 100000 to 200000" min:"0"`
 	TimeoutSeconds      int               `json:"timeout_seconds" doc:"seconds of a session" min:"1" max:"604800"`
 	MaxTurns            int               `json:"max_turns" doc:"turns of a session" min:"1" max:"10000"`
 	Runtime             string            `json:"runtime" doc:"what runs the session" form:"runtime"`

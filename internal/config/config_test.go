@@ -134,7 +134,7 @@ func TestFaults(t *testing.T) {
 		{"store", "store: {url: 'mysql://h/x'}", "postgres://"},
 		{"routing", "routing: {simple_max_files: 9}", "routing.simple_max_files (9) must be less than routing.complex_min_files (5)"},
 		{"overseer", "overseer: {warn_threshold: critical, force_stop_threshold: low}", "must not be above"},
-		{"agent tokens", "agents: {generalist: {max_tokens_per_session: 100}}", "must be at most agents.generalist.max_tokens_per_session (100)"},
+		{"agent tokens", "agents: {generalist: {max_tokens: 200, max_tokens_per_session: 100}}", "must be at most agents.generalist.max_tokens_per_session (100)"},
 		{"perfect", "producer_critic: {require_perfect: true, allow_major_issues_on_approval: true}", "contradict"},
 		{"t1 gate", "visibility: {inspection_gates: {t1_plan: false}}", "cannot be turned off"},
 		{"repeated", "triggers: [manual_request, manual_request]", `"manual_request" twice`},
@@ -227,7 +227,7 @@ func TestLayers(t *testing.T) {
 	if got := l.Config.Budget; got != (Budget{USD: 3, Tokens: 9, WallMinutes: 480}) {
 		t.Errorf("budget %+v", got)
 	}
-	if g := l.Config.Agents["generalist"]; g.MaxTurns != 9 || g.MaxTokens != 8192 {
+	if g := l.Config.Agents["generalist"]; g.MaxTurns != 9 || g.TimeoutSeconds != 1800 {
 		t.Errorf("generalist %+v", g)
 	}
 	if l.Config.Commands.Test != "echo ${HOME}" {

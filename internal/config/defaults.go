@@ -92,8 +92,7 @@ func defaultOverseer() Overseer {
 // Config.Agents; here only what differs from the common limits (docs/design.md, Modes).
 func defaultAgents() map[string]Agent {
 	common := Agent{
-		Model: LevelCapable, MaxTokens: 8192, MaxTokensPerSession: 100_000,
-		TimeoutSeconds: 1800, MaxTurns: 50, Runtime: RuntimeNative,
+		Model: LevelCapable, TimeoutSeconds: 1800, MaxTurns: 50, Runtime: RuntimeNative,
 	}
 	agents := map[string]Agent{}
 	for _, role := range roles() {
@@ -105,10 +104,10 @@ func defaultAgents() map[string]Agent {
 		change(&a)
 		agents[string(role)] = a
 	}
-	set(agency.RoleProjectManager, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 30, 4096, 900 })
+	set(agency.RoleProjectManager, func(a *Agent) { a.MaxTurns, a.TimeoutSeconds = 30, 900 })
 	set(agency.RoleScaffolder, func(a *Agent) { a.Talent, a.MaxTokensPerSession = "senior-developer", 150_000 })
 	set(agency.RoleTestEngineer, func(a *Agent) { a.MaxTurns, a.TimeoutSeconds = 40, 1200 })
-	set(agency.RoleReviewer, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 20, 4096, 600 })
+	set(agency.RoleReviewer, func(a *Agent) { a.MaxTurns, a.TimeoutSeconds = 20, 600 })
 	set(agency.RoleOverseer, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.Model = 100, 2048, LevelFastCheap })
 	for _, role := range []agency.RoleID{agency.RoleCleanup, agency.RoleImplementer} {
 		set(role, func(a *Agent) { a.Model = LevelFastCheap })

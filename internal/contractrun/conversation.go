@@ -149,10 +149,6 @@ func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, er
 	}
 }
 
-// maxHanded is how often in an attempt a session that has used up what it may is followed
-// by another. What all of them cost is bounded by the run's budget.
-const maxHanded = 3
-
 // afresh is a new conversation of the same attempt, on the same files and model: in the
 // place of one that the overseer halted, once, with what the store knows instead of what was
 // said, or of one that has used up what it may without a nudge, with the record that it left.
@@ -160,11 +156,9 @@ const maxHanded = 3
 func (a *conversation) afresh(spec session.Spec, out session.Outcome) (session.Spec, bool) {
 	told := session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()}
 	switch {
-	case roster.Leads(a.role):
+	case !out.Afresh || roster.Leads(a.role):
 		return spec, false
-	case !out.Afresh:
-		return spec, false
-	case out.Learnt != "" && a.fresh.handed < maxHanded:
+	case out.Learnt != "" && a.fresh.handed < roster.MostSessions(a.role)-1:
 		a.fresh.handed++
 		if before := spec.Feedback; before != nil { // what the attempt mends is still to be mended
 			told = *before

@@ -10,6 +10,7 @@ import (
 	"agency/internal/critic"
 	"agency/internal/flow"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -85,7 +86,7 @@ func (s *Activities) bid(ctx context.Context, in PlanProposal, p agency.Contract
 // BidOn is who would work on a contract on a way that was decided, and who
 // would read its work; rounds is how often in an attempt at most, 0: nobody.
 func BidOn(p agency.Contract, way agency.Route, rounds int, staff Staff) (b agency.Bid, err error) {
-	b = agency.Bid{Contract: p, Route: way, Works: 1, Looks: p.AssignedRole == agency.RoleReviewer}
+	b = agency.Bid{Contract: p, Route: way, Works: roster.MostSessions(p.AssignedRole), Looks: p.AssignedRole == agency.RoleReviewer}
 	if b.Work, err = staff(p.AssignedRole, way.Level); err != nil || rounds == 0 || b.Looks {
 		return b, err
 	}

@@ -9,6 +9,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/effects"
 	"agency/internal/mode"
+	"agency/internal/roster"
 )
 
 // unstarted is a run that is not started.
@@ -125,8 +126,7 @@ func (in unstarted) step(s *api.DryStep, doc *api.DryDoc) (agency.Money, int64, 
 	if err != nil {
 		return 0, 0, err
 	}
-	l := in.Config.Agents[string(s.Role)]
-	s.Attempts, s.Turns, s.SessionTokens = in.Config.RetryBudget, l.MaxTurns, l.MaxTokensPerSession
+	s.Attempts, s.Sessions, s.Turns, s.SessionTokens = in.Config.RetryBudget, roster.MostSessions(s.Role), staff.Turns, staff.Tokens
 	if s.Role == agency.RoleReviewer || s.Role == agency.RoleVerifier { // one in each round
 		s.Attempts *= in.Config.ProducerCritic.MaxIterations
 	}
@@ -138,7 +138,8 @@ func (in unstarted) step(s *api.DryStep, doc *api.DryDoc) (agency.Money, int64, 
 	}
 	most, _ := agency.Staffing{May: staff.May, Tokens: s.SessionTokens, Turns: s.Turns}.SessionMost()
 	s.SessionUSD = most.Float()
-	return most * agency.Money(s.Attempts), s.SessionTokens * int64(s.Attempts), nil
+	sessions := s.Attempts * s.Sessions
+	return most * agency.Money(sessions), s.SessionTokens * int64(sessions), nil
 }
 
 // gates are those at which the run will wait, and those at which it may.

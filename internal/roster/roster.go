@@ -40,6 +40,15 @@ type Role struct {
 	Holds bool
 }
 
+// MostSessions is how many sessions an attempt of a role has at most, where each uses up
+// what it may and leaves the next a record. Who leads or reviews begins anew instead.
+func MostSessions(id agency.RoleID) int {
+	if Leads(id) || id == agency.RoleReviewer || id == agency.RoleVerifier {
+		return 1
+	}
+	return 4
+}
+
 func limits(turns int, output, tokens int64, seconds int) Limits {
 	return Limits{Turns: turns, CallsPerTurn: callsPerTurn, MaxOutput: output, Tokens: tokens, Seconds: seconds}
 }
@@ -47,26 +56,26 @@ func limits(turns int, output, tokens int64, seconds int) Limits {
 // Roles are all roles, in the order in which they are listed.
 func Roles() []Role {
 	return []Role{
-		{agency.RoleProjectManager, "Project Manager", limits(30, 4096, 100_000, 900), false},
-		{agency.RoleScaffolder, "Scaffolder", limits(50, 8192, 150_000, 1800), true},
-		{agency.RoleTestEngineer, "Test Engineer", limits(40, 8192, 100_000, 1200), true},
-		{agency.RoleReviewer, "Reviewer", limits(20, 4096, 100_000, 600), true},
+		{agency.RoleProjectManager, "Project Manager", limits(30, 0, 100_000, 900), false},
+		{agency.RoleScaffolder, "Scaffolder", limits(50, 0, 150_000, 1800), true},
+		{agency.RoleTestEngineer, "Test Engineer", limits(40, 0, 100_000, 1200), true},
+		{agency.RoleReviewer, "Reviewer", limits(20, 0, 100_000, 600), true},
 		{agency.RoleOverseer, "Overseer", limits(100, 2048, 100_000, 1800), false},
-		{agency.RoleCleanup, "Cleanup", limits(50, 8192, 100_000, 1800), true},
-		{agency.RoleGeneralist, "Generalist", limits(50, 8192, 100_000, 1800), true},
-		{agency.RoleVisionary, "Visionary", limits(50, 8192, 100_000, 1800), false},
-		{agency.RoleLead, "Tier Lead", limits(50, 8192, 100_000, 1800), false},
-		{agency.RoleArchitect, "Architect", limits(50, 8192, 100_000, 1800), false},
-		{agency.RoleSquadLead, "Squad Lead", limits(50, 8192, 100_000, 1800), false},
-		{agency.RoleImplementer, "Implementer", limits(50, 8192, 100_000, 1800), true},
-		{agency.RoleVerifier, "Verifier", limits(50, 8192, 100_000, 1800), true},
+		{agency.RoleCleanup, "Cleanup", limits(50, 0, 100_000, 1800), true},
+		{agency.RoleGeneralist, "Generalist", limits(50, 0, 100_000, 1800), true},
+		{agency.RoleVisionary, "Visionary", limits(50, 0, 100_000, 1800), false},
+		{agency.RoleLead, "Tier Lead", limits(50, 0, 100_000, 1800), false},
+		{agency.RoleArchitect, "Architect", limits(50, 0, 100_000, 1800), false},
+		{agency.RoleSquadLead, "Squad Lead", limits(50, 0, 100_000, 1800), false},
+		{agency.RoleImplementer, "Implementer", limits(50, 0, 100_000, 1800), true},
+		{agency.RoleVerifier, "Verifier", limits(50, 0, 100_000, 1800), true},
 	}
 }
 
 // agent is the role of an agent of a file. It is none that a configuration or a plan can
 // name: which tools it is offered its Persona says.
 func agent() Role {
-	return Role{agency.RoleAgent, "Agent", limits(30, 8192, 150_000, 1800), false}
+	return Role{agency.RoleAgent, "Agent", limits(30, 0, 150_000, 1800), false}
 }
 
 // Find looks a role up; KindInvalid for a name that is no role.

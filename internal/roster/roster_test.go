@@ -34,7 +34,7 @@ func TestGeneralist(t *testing.T) {
 	if diff := cmp.Diff([]string{"signal_blocked", "signal_complete"}, r.Endings()); diff != "" {
 		t.Errorf("endings (-want +got):\n%s", diff)
 	}
-	if got, want := r.Limits, (Limits{50, 32, 8192, 100_000, 1800}); got != want {
+	if got, want := r.Limits, (Limits{50, 32, 0, 100_000, 1800}); got != want {
 		t.Errorf("limits %+v, want %+v", got, want)
 	}
 }

@@ -99,6 +99,9 @@ type Lineup struct {
 	Names []string
 	// Window is the context window in tokens; 0 where nobody knows it.
 	Window int64
+	// Output is how long an answer may be where the role sets no limit, in tokens; 0: the
+	// default.
+	Output int64
 }
 
 // Options are what sessions of a process share.

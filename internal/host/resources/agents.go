@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"time"
 
 	"agency/internal/agency"
@@ -42,13 +43,16 @@ func limitsOfAgent(f agentfile.File, at agency.Post, c config.Config) roster.Lim
 	l := f.Limits()
 	if own, ok := c.Agents[string(f.Role)]; ok && f.Outside() {
 		is := limitsOf(l, own)
-		l.Turns, l.MaxOutput, l.Tokens, l.Seconds = min(l.Turns, is.Turns), min(l.MaxOutput, is.MaxOutput), min(l.Tokens, is.Tokens), min(l.Seconds, is.Seconds)
+		l.Turns, l.MaxOutput, l.Tokens, l.Seconds = min(l.Turns, is.Turns), tighter(l.MaxOutput, is.MaxOutput), tighter(l.Tokens, is.Tokens), min(l.Seconds, is.Seconds)
 	}
 	if at.Turns > 0 {
 		l.Turns = min(l.Turns, at.Turns)
 	}
 	return l
 }
+
+// tighter is the lower of two limits, of which 0 is none.
+func tighter(a, b int64) int64 { return min(cmp.Or(a, b), cmp.Or(b, a)) }
 
 // agentLineup is the models of an agent.
 func (s *Sessions) agentLineup(b *resources, spec session.Spec) (session.Lineup, error) {

@@ -40,17 +40,23 @@ func NewModels(runs *Runs, known *catalog.Catalog, secrets *host.Secrets) *Model
 }
 
 func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, level agency.Level) (out session.Lineup, err error) {
-	if b.kept.Config.Mode == agency.ModeSingle {
-		role = agency.RoleGeneralist // a run that moves up asks no model that it was not started with
-	}
-	refs, err := b.kept.Config.ModelsOf(role)
-	if level != "" {
-		refs, err = b.kept.Config.Resolve(string(level))
-	}
+	refs, err := refsOf(b.kept.Config, role, level)
 	if err != nil {
 		return out, err
 	}
 	return m.lineupOf(run, b, refs)
+}
+
+// refsOf are the models that the sessions of a role ask, on a level or of its own. A run
+// that moves up from a single agent asks none that it was not started with.
+func refsOf(c config.Config, role agency.RoleID, level agency.Level) ([]config.ModelRef, error) {
+	if level != "" {
+		return c.Resolve(string(level))
+	}
+	if c.Mode == agency.ModeSingle {
+		role = agency.RoleGeneralist
+	}
+	return c.ModelsOf(role)
 }
 
 // lineupOf is a list of models, in order of fallback.
@@ -68,9 +74,32 @@ func (m *Models) lineupOf(run agency.RunID, b *resources, refs []config.ModelRef
 		if _, window := Known(m.known, b.kept.Config, ref); window > 0 && (out.Window == 0 || window < out.Window) {
 			out.Window = window
 		}
+		out.Output = shortest(out.Output, m.catalogued(b.kept.Config, ref).MaxOutput)
 	}
 	out.Model, err = failover.Fallback(named, failover.FallbackOptions{})
 	return out, err
+}
+
+// mostOutput is how long an answer may be at most where nobody says so, in tokens: a
+// request reserves all of it.
+const mostOutput = 64_000
+
+// shortest is the shorter limit of an answer of two models; of one that is not known it is
+// the default.
+func shortest(a, b int64) int64 {
+	if b <= 0 {
+		b = llm.DefaultMaxOutput
+	}
+	if a > 0 {
+		b = min(a, b)
+	}
+	return min(b, mostOutput)
+}
+
+// catalogued is what the catalogue knows of a model; the zero Model: nothing.
+func (m *Models) catalogued(c config.Config, ref config.ModelRef) catalog.Model {
+	known, _ := m.known.Lookup(c.Providers[ref.Provider].Type, ref.Name)
+	return known
 }
 
 // Level is the first model of a run's level, and its price where it is known.
@@ -108,15 +137,12 @@ func (m *Models) Routing(ctx context.Context, run agency.RunID) (agency.Routing,
 
 // StaffOf is Staff of a configuration that no run keeps yet.
 func StaffOf(known *catalog.Catalog, c config.Config, role agency.RoleID, level agency.Level) (out agency.Staffing, err error) {
-	if c.Mode == agency.ModeSingle {
-		role = agency.RoleGeneralist
-	}
-	first, err := c.ModelsOf(role)
-	if level != "" {
-		first, err = c.Resolve(string(level))
-	}
+	first, err := refsOf(c, role, level)
 	if err != nil {
 		return out, err
+	}
+	if c.Mode == agency.ModeSingle {
+		role = agency.RoleGeneralist
 	}
 	may, err := c.MayAsk(role)
 	if err != nil {
@@ -131,8 +157,24 @@ func StaffOf(known *catalog.Catalog, c config.Config, role agency.RoleID, level 
 		out.May = append(out.May, offer(ref))
 	}
 	a := c.Agents[string(role)]
-	out.Tokens, out.Turns = a.MaxTokensPerSession, a.MaxTurns
+	out.Tokens, out.Turns = sessionTokens(known, c, a, first), a.MaxTurns
 	return out, nil
+}
+
+// How many tokens a session may take where nobody says so: half of the smallest window of
+// its models, between these.
+const leastSession, mostSession = 100_000, 200_000
+
+func sessionTokens(known *catalog.Catalog, c config.Config, a config.Agent, refs []config.ModelRef) int64 {
+	if a.MaxTokensPerSession > 0 {
+		return a.MaxTokensPerSession
+	}
+	tokens := int64(mostSession)
+	for _, ref := range refs {
+		_, window := Known(known, c, ref)
+		tokens = min(tokens, window/2)
+	}
+	return max(tokens, leastSession)
 }
 
 // tariff prices what answered: by the user's word on it, by that on the model
@@ -201,11 +243,30 @@ func (m *Models) model(run agency.RunID, b *resources, ref config.ModelRef) (llm
 		}
 		return openai.New(opts), nil
 	case "anthropic":
-		return anthropic.New(opts, int64(p.Thinking)), nil
+		return anthropic.New(opts, thinking(m.catalogued(b.kept.Config, ref), p.Thinking)), nil
 	case "gemini":
 		return gemini.New(opts), nil
 	}
 	return nil, agency.Errorf(agency.KindInvalid, "provider %s: type %s: not in this version", ref.Provider, p.Type)
+}
+
+// defaultThinking is how many tokens of an answer a model may think that is told so, where
+// nobody says how many.
+const defaultThinking = 16_000
+
+// thinking is how a model is told to think, by the catalogue and the user's number.
+func thinking(m catalog.Model, tokens int) anthropic.Thinking {
+	switch {
+	case tokens < 0:
+		return anthropic.Thinking{}
+	case m.Thinking == catalog.ThinksFreely: // which refuses a number
+		return anthropic.Thinking{Adaptive: true}
+	case tokens > 0:
+		return anthropic.Thinking{Budget: int64(tokens)}
+	case m.Thinking == catalog.ThinksByBudget:
+		return anthropic.Thinking{Budget: defaultThinking}
+	}
+	return anthropic.Thinking{}
 }
 
 // key is a provider's key as a client brought it. Without one the run is left

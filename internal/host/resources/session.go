@@ -75,8 +75,14 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 		return session.Setup{}, err
 	}
 	c, agent := b.kept.Config, b.kept.Config.Agents[string(spec.Role)]
+	refs, err := refsOf(c, spec.Role, spec.Level)
+	if err != nil {
+		return session.Setup{}, err
+	}
+	limits := limitsOf(role.Limits, agent)
+	limits.Tokens = sessionTokens(s.Models.known, c, agent, refs)
 	return session.Setup{
-		Runtime: agent.Runtime, Limits: limitsOf(role.Limits, agent), Prices: tariff(s.Models.known, c),
+		Runtime: agent.Runtime, Limits: limits, Prices: tariff(s.Models.known, c),
 		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
 		Rules:  rules, Shared: c.SharedWrites, Talent: talent, Talents: talents,
@@ -123,8 +129,14 @@ func (s *Sessions) Overseer(ctx context.Context, run agency.RunID) (out oversigh
 		return out, err
 	}
 	c := b.kept.Config
-	out = oversight.Staff{Prices: tariff(s.Models.known, c), Limits: limitsOf(role.Limits, c.Agents[string(role.ID)])}
-	out.Lineup, err = s.Models.lineup(run, b, role.ID, agency.Level(c.Overseer.Model))
+	agent := c.Agents[string(role.ID)]
+	refs, err := refsOf(c, role.ID, agency.Level(c.Overseer.Model))
+	if err != nil {
+		return out, err
+	}
+	out = oversight.Staff{Prices: tariff(s.Models.known, c), Limits: limitsOf(role.Limits, agent)}
+	out.Limits.Tokens = sessionTokens(s.Models.known, c, agent, refs)
+	out.Lineup, err = s.Models.lineupOf(run, b, refs)
 	return out, err
 }
 

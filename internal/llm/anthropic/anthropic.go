@@ -19,20 +19,25 @@ type Options = llm.Options
 // Model is an llm.Model; it is safe for concurrent use.
 type Model struct {
 	client   *llm.Client
-	thinking int64
+	thinking Thinking
+}
+
+// Thinking is how the model is told to think.
+type Thinking struct {
+	Budget int64 // how many tokens of an answer, also between its calls; below 1024: not
+	// Adaptive leaves it to the model how much, whatever Budget says.
+	Adaptive bool
 }
 
 // vendorURL is where requests go without a base URL.
 const vendorURL = "https://api.anthropic.com/"
 
-// New makes the adapter; it does no I/O and reads no environment. thinking is how
-// many tokens of an answer the model may think, also between its calls; below
-// 1024 it does not.
-func New(opts Options, thinking int64) *Model {
+// New makes the adapter; it does no I/O and reads no environment.
+func New(opts Options, thinking Thinking) *Model {
 	c := llm.NewClient(opts, cmp.Or(opts.BaseURL, vendorURL), "X-Api-Key", "")
 	c.Header.Set("Accept", "application/json")
 	c.Header.Set("Anthropic-Version", "2023-06-01")
-	if thinking >= minThinking {
+	if !thinking.Adaptive && thinking.Budget >= minThinking {
 		c.Header.Set("Anthropic-Beta", "interleaved-thinking-2025-05-14")
 	}
 	return &Model{client: c, thinking: thinking}

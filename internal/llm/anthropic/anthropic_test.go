@@ -32,7 +32,7 @@ func serve(t *testing.T, script string) llmtest.Server {
 }
 
 func newModel(t *testing.T, url string, opts llm.HTTPOptions) llm.Model {
-	m := anthropic.New(anthropic.Options{Name: "test", BaseURL: url, APIKey: key, KeyEnv: "ANTHROPIC_API_KEY", HTTP: opts}, 0)
+	m := anthropic.New(anthropic.Options{Name: "test", BaseURL: url, APIKey: key, KeyEnv: "ANTHROPIC_API_KEY", HTTP: opts}, anthropic.Thinking{})
 	t.Cleanup(m.Close)
 	return m
 }

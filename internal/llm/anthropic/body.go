@@ -29,7 +29,9 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 		e.said(req.System, true)
 		e.Raw(`]`)
 	}
-	if budget := min(m.thinking, req.Limit()-minThinking); budget >= minThinking && m.mayThink(req) {
+	if m.thinking.Adaptive {
+		e.Raw(`,"thinking":{"type":"adaptive"}`)
+	} else if budget := min(m.thinking.Budget, req.Limit()-minThinking); budget >= minThinking && m.mayThink(req) {
 		e.Raw(`,"thinking":{"budget_tokens":`)
 		e.Buf = strconv.AppendInt(e.Buf, budget, 10)
 		e.Raw(`,"type":"enabled"}`)
@@ -49,7 +51,7 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 // what is left for the answer beside it.
 const minThinking = 1024
 
-// mayThink tells whether thinking may be asked for: while calls wait for their
+// mayThink tells whether thinking up to a budget may be asked for: while calls wait for their
 // results, the answer that made them must begin with a thought, and that of
 // another model does not.
 func (m *Model) mayThink(req llm.Request) bool {

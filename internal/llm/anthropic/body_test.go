@@ -44,9 +44,10 @@ func escaped(t rapid.TB, s llmtest.Sent) llmtest.Sent {
 // The adapter sends what the SDK would send, whatever the conversation.
 func TestBodyIsTheSDKs(t *testing.T) {
 	models := []*Model{
-		New(Options{Name: "p", APIKey: "k"}, 0),
-		New(Options{Name: "p", BaseURL: "http://127.0.0.1:1"}, 5000),
-		New(Options{Name: "p"}, 1023),
+		New(Options{Name: "p", APIKey: "k"}, Thinking{}),
+		New(Options{Name: "p", BaseURL: "http://127.0.0.1:1"}, Thinking{Budget: 5000}),
+		New(Options{Name: "p"}, Thinking{Budget: 1023}),
+		New(Options{Name: "p"}, Thinking{Budget: 5000, Adaptive: true}),
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(models).Draw(t, "model")
@@ -69,7 +70,7 @@ func TestBodyIsTheSDKs(t *testing.T) {
 // A base URL is taken as the SDK takes it.
 func TestBaseURLIsTheSDKs(t *testing.T) {
 	for _, base := range llmtest.BaseURLs() {
-		got, want, err := both(t.Context(), New(Options{Name: "p", BaseURL: base}, 0), llm.Request{})
+		got, want, err := both(t.Context(), New(Options{Name: "p", BaseURL: base}, Thinking{}), llm.Request{})
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v, -SDK +adapter:\n%s", base, err, diff)
 		}
@@ -110,7 +111,7 @@ func TestBody(t *testing.T) {
 		`"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}`,
 		`{"name":"g","description":"\u003cg\u003e","input_schema":{},` + mark + `}],"stream":true}`,
 	}, ",")
-	got, sdks, err := both(t.Context(), New(Options{Name: "p"}, 2000), req)
+	got, sdks, err := both(t.Context(), New(Options{Name: "p"}, Thinking{Budget: 2000}), req)
 	if err != nil {
 		t.Fatal(err)
 	}

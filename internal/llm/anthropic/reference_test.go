@@ -38,7 +38,7 @@ func (r reference) service() sdk.MessageService {
 	if key := r.m.client.Header.Get("X-Api-Key"); key != "" {
 		with = append(with, option.WithAPIKey(key))
 	}
-	if r.m.thinking >= minThinking {
+	if !r.m.thinking.Adaptive && r.m.thinking.Budget >= minThinking {
 		with = append(with, option.WithHeader("anthropic-beta", "interleaved-thinking-2025-05-14"))
 	}
 	return sdk.NewMessageService(with...)
@@ -52,7 +52,7 @@ func TestSDKIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv := llmtest.Start(t, wire.New(rehearsal.NewPlayer(s), wire.Options{Key: "k"}), "", nil)
-	m := New(Options{Name: "p", BaseURL: srv.URL, APIKey: "k"}, 0)
+	m := New(Options{Name: "p", BaseURL: srv.URL, APIKey: "k"}, Thinking{})
 	t.Cleanup(m.Close)
 	r := reference{m}
 	service := r.service()
@@ -87,7 +87,9 @@ func (r reference) params(req llm.Request) sdk.MessageNewParams {
 	if p.MaxTokens <= 0 {
 		p.MaxTokens = llm.DefaultMaxOutput
 	}
-	if budget := min(r.m.thinking, p.MaxTokens-minThinking); budget >= minThinking && r.m.mayThink(req) {
+	if r.m.thinking.Adaptive {
+		p.Thinking = sdk.ThinkingConfigParamUnion{OfAdaptive: &sdk.ThinkingConfigAdaptiveParam{}}
+	} else if budget := min(r.m.thinking.Budget, p.MaxTokens-minThinking); budget >= minThinking && r.m.mayThink(req) {
 		p.Thinking = sdk.ThinkingConfigParamOfEnabled(budget)
 	}
 	if req.System != "" {

@@ -41,6 +41,6 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("data: {\"type\":\"content_block_delta\",\"index\":-1,\"delta\":{\"type\":\"input_json_delta\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"))
 	f.Add([]byte("{\"error\":{\"message\":\"x\"}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		llmtest.Fuzzed(t, fresh(), data, func(req llm.Request) ([]byte, error) { return New(Options{Name: "p"}, 0).body(nil, req), nil })
+		llmtest.Fuzzed(t, fresh(), data, func(req llm.Request) ([]byte, error) { return New(Options{Name: "p"}, Thinking{}).body(nil, req), nil })
 	})
 }

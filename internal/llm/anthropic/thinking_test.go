@@ -63,7 +63,7 @@ func results(a llm.Answer) llm.Message {
 // place, also after it was stored.
 func TestThinkingIsGivenBack(t *testing.T) {
 	server := serve(t, thinkingScript)
-	m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key}, 4000)
+	m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key}, anthropic.Thinking{Budget: 4000})
 	t.Cleanup(m.Close)
 	req := llmtest.Ask()
 	req.MaxOutput = 8000
@@ -103,7 +103,7 @@ func TestThinkingAfterAnotherModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, thinkingScript)
-			m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key}, 4000)
+			m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key}, anthropic.Thinking{Budget: 4000})
 			t.Cleanup(m.Close)
 			by.Opaque = json.RawMessage(`{"type":"thinking","thinking":"x","signature":"rehearsal/x"}`)
 			req := llmtest.Ask()
@@ -131,7 +131,7 @@ func TestThinkingAfterAnotherModel(t *testing.T) {
 // A small answer leaves no room to think in.
 func TestThinkingNeedsRoom(t *testing.T) {
 	server := serve(t, thinkingScript)
-	m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key}, 4000)
+	m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key}, anthropic.Thinking{Budget: 4000})
 	t.Cleanup(m.Close)
 	for _, room := range []int64{1000, 2047, 2048} {
 		req := llmtest.Ask()

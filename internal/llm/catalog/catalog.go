@@ -33,6 +33,7 @@ type Model struct {
 	Default   bool         `json:"default,omitempty"` // what the level means for this provider type
 	Context   int64        `json:"context"`
 	MaxOutput int64        `json:"max_output"`
+	Thinking  Thinking     `json:"thinking,omitempty"`
 	Price     agency.Price `json:"price"`
 	// LongPrice holds for requests whose prompt is longer than LongAbove; 0:
 	// there is one price.
@@ -43,6 +44,17 @@ type Model struct {
 	// Note says what the numbers do not.
 	Note string `json:"note,omitempty"`
 }
+
+// Thinking is how a model is told to think; empty: it is not told, and thinks as its vendor
+// has it.
+type Thinking string
+
+// The ways: up to a number of tokens that the request names, or as far as the model itself
+// sees fit, where naming a number is refused.
+const (
+	ThinksByBudget Thinking = "budget"
+	ThinksFreely   Thinking = "adaptive"
+)
 
 // Pricing is the model's price with that of long prompts.
 func (m Model) Pricing() agency.Price {

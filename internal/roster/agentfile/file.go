@@ -129,7 +129,7 @@ func (f File) Asks() string {
 }
 
 func limited[N int | int64](f File, says, has N) N {
-	if says > 0 && (says < has || !f.Outside()) {
+	if says > 0 && (has == 0 || says < has || !f.Outside()) {
 		return says
 	}
 	return has

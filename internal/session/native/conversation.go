@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,7 +103,7 @@ func (c *conversation) open(ctx context.Context) error {
 	if c.lineup, err = c.r.o.Host.Lineup(ctx, c.Spec); err != nil {
 		return err
 	}
-	c.window = window{configured: c.lineup.Window, answer: c.Setup.Limits.MaxOutput}
+	c.window = window{configured: c.lineup.Window, answer: cmp.Or(c.Setup.Limits.MaxOutput, c.lineup.Output)}
 	if c.role, err = roster.Find(c.Spec.Role); err != nil {
 		return err
 	}

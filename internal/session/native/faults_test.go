@@ -97,7 +97,7 @@ func faultScript(faults []modelFault, seed int) string {
 func overWire(name, url string, opts llm.HTTPOptions) llm.Model {
 	switch name {
 	case "anthropic":
-		return anthropic.New(anthropic.Options{Name: "test", BaseURL: url, HTTP: opts}, 1024)
+		return anthropic.New(anthropic.Options{Name: "test", BaseURL: url, HTTP: opts}, anthropic.Thinking{Budget: 1024})
 	case "gemini":
 		return gemini.New(gemini.Options{Name: "test", BaseURL: url, HTTP: opts})
 	case "responses":

@@ -56,8 +56,12 @@ func Agent(st Style, a api.AgentFileDoc) string {
 		field("model", cmp.Or(Line(a.Model), "as configured for the generalist"))
 		field("tools", strings.Join(a.Tools, ", "))
 		field("servers", Line(strings.Join(a.ServerTools, ", ")))
-		field("limits", fmt.Sprintf("%d turns, %d calls a turn, %d tokens an answer, %d tokens and %d seconds of work in all",
-			a.MaxTurns, a.MaxToolCallsPerTurn, a.MaxOutputTokens, a.MaxTokens, a.TimeoutSeconds))
+		answer := "answers as long as the model gives them"
+		if a.MaxOutputTokens > 0 {
+			answer = fmt.Sprintf("%d tokens an answer", a.MaxOutputTokens)
+		}
+		field("limits", fmt.Sprintf("%d turns, %d calls a turn, %s, %d tokens and %d seconds of work in all",
+			a.MaxTurns, a.MaxToolCallsPerTurn, answer, a.MaxTokens, a.TimeoutSeconds))
 	}
 	field("takes", a.Input+", gives "+a.Output)
 	if a.Chat {
