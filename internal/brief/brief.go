@@ -85,13 +85,18 @@ type Feedback struct {
 	Receipts []agency.Receipt `json:"receipts,omitempty"`
 }
 
-// First writes the first message of a session.
-func First(in Input) (string, error) {
+// First writes the first message of a session in two parts: what the sessions of a run have
+// in common, and what is its own. A provider that keeps prefixes keeps the first for all.
+func First(in Input) (common, own string, err error) {
 	block, err := in.Contract.Block()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return execute("first.md", firstView{Input: in, Block: strings.TrimRight(block, "\n")})
+	view := firstView{Input: in, Block: strings.TrimRight(block, "\n")}
+	if common, err = execute("context.md", view); err == nil {
+		own, err = execute("first.md", view)
+	}
+	return common, own, err
 }
 
 // execute renders one of the embedded texts.

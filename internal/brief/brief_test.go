@@ -35,6 +35,12 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// first is the whole of the first message.
+func first(in Input) (string, error) {
+	common, own, err := First(in)
+	return common + "\n" + own, err
+}
+
 func input(t *testing.T) Input {
 	t.Helper()
 	role, err := roster.Find(agency.RoleGeneralist)
@@ -56,7 +62,7 @@ func input(t *testing.T) Input {
 }
 
 func TestFirstAttempt(t *testing.T) {
-	b, err := First(input(t))
+	b, err := first(input(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +96,7 @@ func TestFeedback(t *testing.T) {
 			OursDiff: "+func Parse\n", TheirsDiff: "-func Load\n+func Read\n",
 		},
 	}
-	b, err := First(in)
+	b, err := first(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +203,7 @@ func TestReminders(t *testing.T) {
 func FuzzFirst(f *testing.F) {
 	f.Add("goal", "guide", "reason")
 	f.Fuzz(func(t *testing.T, goal, guide, reason string) {
-		b, err := First(Input{
+		b, err := first(Input{
 			Contract: agency.Contract{ID: "main", Title: goal, Description: goal},
 			Guides:   []Source{{"AGENTS.md", guide}}, Feedback: &Feedback{Attempt: 1, Reason: reason},
 		})
@@ -214,14 +220,14 @@ func FuzzFirst(f *testing.F) {
 func TestAttemptsBeginAlike(t *testing.T) {
 	in := input(t)
 	in.Staged = []Staged{{Path: "same.go", Text: "package same", Kind: "source", Whole: true}}
-	one, err := First(in)
+	one, err := first(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in.Contract.Attempts = 2
 	in.Reworked = []Staged{{Path: "mine.go", Text: "package mine", Kind: "source"}}
 	in.Feedback = &Feedback{Attempt: 1, Reason: "1 test fails"}
-	two, err := First(in)
+	two, err := first(in)
 	if err != nil {
 		t.Fatal(err)
 	}

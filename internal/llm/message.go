@@ -74,8 +74,15 @@ func (ToolUse) block()    {}
 func (ToolResult) block() {}
 func (Reasoning) block()  {}
 
-// UserText is a message of the user that is one text.
-func UserText(text string) Message { return Message{Role: User, Blocks: []Block{Text{Text: text}}} }
+// UserText is a message of the user of one text, or of several. Where the first message of a
+// conversation has several, the first of them is what others begin with, too.
+func UserText(texts ...string) Message {
+	m := Message{Role: User}
+	for _, text := range texts {
+		m.Blocks = append(m.Blocks, Text{Text: text})
+	}
+	return m
+}
 
 // Words joins the text blocks of a message.
 func (m Message) Words() string {

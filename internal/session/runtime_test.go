@@ -131,7 +131,9 @@ func (r cli) Run(ctx context.Context, p *session.Part) (out session.Outcome, err
 		facts, err = b.Facts(ctx)
 		told = p.Spec.Answer.Text
 	} else {
-		told, facts, _, err = b.Begin(ctx, 64<<10)
+		var said llm.Message
+		said, facts, _, err = b.Begin(ctx, 64<<10)
+		told = said.Words()
 	}
 	if err != nil {
 		return out, err

@@ -77,7 +77,7 @@ func (e *encoder) conversation(in []llm.Message) {
 		if msg.Role == llm.Assistant {
 			e.assistant(msg)
 		} else {
-			e.user(userBlocks(msg), i >= marks)
+			e.user(userBlocks(msg), i >= marks, len(in) == 1)
 		}
 	}
 }
@@ -112,14 +112,16 @@ func userBlocks(msg llm.Message) []llm.Block {
 	return append(results, words...)
 }
 
-func (e *encoder) user(blocks []llm.Block, mark bool) {
+// user appends a message, marked at its end; the first of a conversation also behind what
+// others begin with, where the mark of a message before would be.
+func (e *encoder) user(blocks []llm.Block, mark, first bool) {
 	if len(blocks) == 0 {
 		return
 	}
 	e.Next()
 	e.Raw(`{"content":[`)
 	for i, b := range blocks {
-		last := mark && i == len(blocks)-1
+		last := mark && (i == len(blocks)-1 || first && i == 0)
 		switch b := b.(type) {
 		case llm.ToolResult:
 			e.result(b, last)

@@ -111,6 +111,9 @@ func (r reference) conversation(in []llm.Message, model string) []sdk.MessagePar
 		}
 	}
 	markEnd(out)
+	if len(in) == 1 && len(out) == 1 && out[0].Role == sdk.MessageParamRoleUser { // what others begin with, too
+		mark(&out[0].Content[0])
+	}
 	return out
 }
 
@@ -165,14 +168,17 @@ func markEnd(messages []sdk.MessageParam) {
 		if messages[i].Role != sdk.MessageParamRoleUser {
 			continue
 		}
-		last := &messages[i].Content[len(messages[i].Content)-1]
-		switch {
-		case last.OfText != nil:
-			last.OfText.CacheControl = sdk.NewCacheControlEphemeralParam()
-		case last.OfToolResult != nil:
-			last.OfToolResult.CacheControl = sdk.NewCacheControlEphemeralParam()
-		}
+		mark(&messages[i].Content[len(messages[i].Content)-1])
 		marks--
+	}
+}
+
+func mark(b *sdk.ContentBlockParamUnion) {
+	switch {
+	case b.OfText != nil:
+		b.OfText.CacheControl = sdk.NewCacheControlEphemeralParam()
+	case b.OfToolResult != nil:
+		b.OfToolResult.CacheControl = sdk.NewCacheControlEphemeralParam()
 	}
 }
 

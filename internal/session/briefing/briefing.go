@@ -61,28 +61,28 @@ type Facts struct {
 // Begin brings the files to where the session begins, stages its context and
 // writes the first message in so many bytes; tree is what the files are then, empty
 // where that cannot be recorded.
-func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts, tree agency.OID, err error) {
+func (b Briefing) Begin(ctx context.Context, room int64) (first llm.Message, f *Facts, tree agency.OID, err error) {
 	if f := b.Spec.Feedback; f != nil && f.TakenBack != nil {
 		if err := b.takeBack(ctx, *f.TakenBack); err != nil {
-			return "", nil, "", err
+			return first, nil, "", err
 		}
 	} else if b.Spec.From != "" && b.Spec.Round == 0 && (b.Spec.Attempt == 1 || b.Spec.Hand > 0) {
 		if err := b.Tools.Tree.Restore(ctx, b.Spec.From); err != nil {
-			return "", nil, "", err
+			return first, nil, "", err
 		}
 	}
 	if tree, err = b.Tools.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
-		return "", nil, "", err
+		return first, nil, "", err
 	}
 	if f, err = b.Facts(ctx); err != nil {
-		return "", nil, "", err
+		return first, nil, "", err
 	}
 	if b.Spec.Post != nil {
 		return b.request(f, nil), f, tree, nil
 	}
 	f.Staged = staging.Fit(f.Staged, min(room, max(b.Setup.Limits.Tokens, 0)))
 	if err := b.lay(f); err != nil {
-		return "", nil, "", err
+		return first, nil, "", err
 	}
 	first, err = b.First(ctx, f, nil, room)
 	return first, f, tree, err
@@ -110,18 +110,18 @@ func (b Briefing) takeBack(ctx context.Context, back agency.TakenBack) error {
 
 // request is the first message of an agent of a file: its input, as it was given, and where
 // it stands if it goes on.
-func (b Briefing) request(f *Facts, standing *brief.Standing) string {
+func (b Briefing) request(f *Facts, standing *brief.Standing) llm.Message {
 	text := f.Contract.Description
 	if standing != nil {
 		text += "\n\n## WHAT YOU HAVE DONE SO FAR\n\n" + standing.Summary
 	}
-	return string(b.DB.Redact([]byte(text)))
+	return llm.UserText(string(b.DB.Redact([]byte(text))))
 }
 
 // First writes the first message of a conversation: the brief, and where the session
 // stands if it goes on. What is only convenient, the overview and the notes, is
 // there as far as it fits the room.
-func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing, room int64) (text string, err error) {
+func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing, room int64) (first llm.Message, err error) {
 	if b.Spec.Post != nil {
 		return b.request(f, standing), nil
 	}
@@ -130,7 +130,7 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing, KeptRoom: room / 8,
 	}
 	if in.Kept, err = store.Get(ctx, b.DB, decision.Standing, b.Spec.Run); err != nil {
-		return "", err
+		return first, err
 	}
 	if standing == nil && b.Spec.Attempt > 1 {
 		err := b.DB.Read(ctx, func(q *store.Snapshot) (err error) {
@@ -138,11 +138,11 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 			return err
 		})
 		if err != nil {
-			return "", err
+			return first, err
 		}
 	}
 	if in.Review, err = b.reviewBrief(ctx, room); err != nil {
-		return "", err
+		return first, err
 	}
 	if in.Review != nil {
 		in.Review.Receipts = f.Receipts
@@ -154,7 +154,7 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 	}
 	files, err := b.Tools.Listed(ctx)
 	if err != nil {
-		return "", err
+		return first, err
 	}
 	for _, size := range contextSizes() {
 		in.Overview = overview(files, size.depth, size.entries)
@@ -170,16 +170,16 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 				in.Staged = append(in.Staged, one)
 			}
 		}
-		out, err := brief.First(in)
+		common, own, err := brief.First(in)
 		if err != nil {
-			return "", err
+			return first, err
 		}
-		text = string(b.DB.Redact([]byte(out)))
-		if llm.Bytes(llm.Request{Messages: []llm.Message{llm.UserText(text)}}) <= room {
+		first = llm.UserText(string(b.DB.Redact([]byte(common))), string(b.DB.Redact([]byte(own))))
+		if llm.Bytes(llm.Request{Messages: []llm.Message{first}}) <= room {
 			break
 		}
 	}
-	return text, nil
+	return first, nil
 }
 
 // contextSize is how much of the context a first message holds.

@@ -158,11 +158,11 @@ func (a *about) drop(kept []message) {
 
 // head is the first message after a compaction.
 func (c compactor) head(ctx context.Context, a *about, room int64) (message, error) {
-	text, err := c.briefing().First(ctx, a.facts, &a.standing, room)
+	first, err := c.briefing().First(ctx, a.facts, &a.standing, room)
 	if err != nil {
 		return message{}, err
 	}
-	return c.pack(llm.UserText(text))
+	return c.pack(first)
 }
 
 func (c compactor) tooSmall(ctx context.Context) (*session.Outcome, error) {

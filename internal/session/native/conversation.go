@@ -150,11 +150,11 @@ func (c *conversation) begin(ctx context.Context) error {
 	c.req = llm.Request{
 		Model: c.lineup.Names[0], System: system, Tools: c.kit.shown, MaxOutput: c.window.output(), Session: string(c.id),
 	}
-	text, facts, tree, err := b.Begin(ctx, c.room())
+	said, facts, tree, err := b.Begin(ctx, c.room())
 	if err != nil {
 		return err
 	}
-	first, err := c.pack(llm.UserText(text))
+	first, err := c.pack(said)
 	if err != nil {
 		return err
 	}

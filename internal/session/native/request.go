@@ -32,10 +32,13 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 	if err := c.r.o.between("asking"); err != nil {
 		return nil, err
 	}
+	pay := c.forTurn()
+	pay.begun = c.enter(ctx)
+	defer pay.begun()
 	req := c.req
 	req.MaxOutput = c.turn.out
 	begun := c.r.o.Now()
-	a, took, err := c.request(ctx, req, c.forTurn())
+	a, took, err := c.request(ctx, req, pay)
 	if err == nil {
 		c.dear = ""
 		c.r.watch.heard(a.By, c.r.o.Now())
@@ -149,6 +152,9 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 			c.Stream.Say(ev)
 		case llm.Counted:
 			a.begun, a.counted = true, ev
+			if pay.begun != nil {
+				pay.begun()
+			}
 		}
 	}
 	return a, agency.Errorf(agency.KindTransient, "the model's answer ended without an end")
@@ -233,6 +239,8 @@ func (a *asked) free(f *llm.Fault) bool { return f != nil && f.AtDoor() && !a.be
 type payer struct {
 	key     func() string
 	in, out int64 // tokens, at worst
+	// begun, where set, is told when an answer begins.
+	begun func()
 	// reserve pays for a try that the provider may have counted and reserves the
 	// next; an error ends the request.
 	reserve func(ctx context.Context, interrupted budget.Bill, model string) error

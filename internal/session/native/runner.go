@@ -40,6 +40,7 @@ type Options struct {
 type Runner struct {
 	o     Options
 	watch watch
+	stagger
 
 	mu   sync.Mutex
 	kits map[kitName]*kit
@@ -53,7 +54,7 @@ func New(o Options) *Runner {
 	if o.between == nil {
 		o.between = func(string) error { return nil }
 	}
-	return &Runner{o: o, watch: watch{of: map[*stint]*conversation{}, last: map[string]time.Time{}}, kits: map[kitName]*kit{}}
+	return &Runner{o: o, watch: watch{of: map[*stint]*conversation{}, last: map[string]time.Time{}}, stagger: stagger{of: map[prefix]*kept{}}, kits: map[kitName]*kit{}}
 }
 
 // Run is for session.Runtime: it finds where the session stands and goes on from
