@@ -28,6 +28,9 @@ type Request struct {
 	MaxOutput int64 // tokens; 0 is DefaultMaxOutput
 	// Session names the conversation in traces. It is not sent.
 	Session string
+	// Cache names what requests have in common that begin alike, for OpenAI, which sends
+	// those of a name to where their prefix is kept; empty: nothing is said.
+	Cache string
 }
 
 // DefaultMaxOutput is the output limit, in tokens, of a request that names

@@ -89,6 +89,7 @@ func AnyRequest() *rapid.Generator[llm.Request] {
 			Messages:  rapid.SliceOfN(message, 0, 6).Draw(t, "messages"),
 			MaxOutput: rapid.OneOf(rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64}), rapid.Int64()).Draw(t, "max output"),
 			Session:   anyText().Draw(t, "session"),
+			Cache:     rapid.SampledFrom([]string{"", "a key"}).Draw(t, "cache"),
 		}
 	})
 }

@@ -26,6 +26,10 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 		e.Raw(`,"max_tokens":`)
 	}
 	e.Buf = strconv.AppendInt(e.Buf, req.Limit(), 10)
+	if m.vendor && req.Cache != "" {
+		e.Raw(`,"prompt_cache_key":`)
+		e.Quoted(req.Cache)
+	}
 	if !m.noStreamOptions.Load() {
 		e.Raw(`,"stream_options":{"include_usage":true}`)
 	}

@@ -151,3 +151,15 @@ func FuzzQuote(f *testing.F) {
 		}
 	})
 }
+
+// The vendor alone is told what requests have in common.
+func TestCacheKeyIsTheVendors(t *testing.T) {
+	for base, want := range map[string]bool{"": true, "https://api.openai.com/v1": true, "http://127.0.0.1:1/v1": false} {
+		req := llm.Request{Model: "m", Cache: "the key"}
+		for name, body := range map[string][]byte{"responses": NewResponses(Options{BaseURL: base}).body(nil, req), "chat": New(Options{BaseURL: base}).body(nil, req)} {
+			if !json.Valid(body) || bytes.Contains(body, []byte(`"prompt_cache_key":"the key"`)) != want {
+				t.Errorf("%s at %q sends %s", name, base, body)
+			}
+		}
+	}
+}

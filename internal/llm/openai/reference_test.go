@@ -82,6 +82,9 @@ func (r reference) params(req llm.Request) sdk.ChatCompletionNewParams {
 	} else {
 		p.MaxTokens = limit
 	}
+	if r.m.vendor && req.Cache != "" {
+		p.PromptCacheKey = param.NewOpt(llm.Clean(req.Cache))
+	}
 	if !r.m.noStreamOptions.Load() {
 		p.StreamOptions.IncludeUsage = param.NewOpt(true)
 	}

@@ -19,6 +19,7 @@ type Responses struct {
 	// noEncrypted is learned from the server's error: models that do not reason
 	// refuse to be asked for what they thought.
 	noEncrypted atomic.Bool
+	vendor      bool // as in Model
 }
 
 // responseBytes bounds the body of an answer, in which every text stands up to
@@ -30,7 +31,7 @@ func NewResponses(opts Options) *Responses {
 	if opts.HTTP.MaxBytes <= 0 {
 		opts.HTTP.MaxBytes = responseBytes
 	}
-	return &Responses{client: connect(opts)}
+	return &Responses{client: connect(opts), vendor: isVendor(opts.BaseURL)}
 }
 
 // Close drops idle connections; a model can be asked again afterwards.

@@ -30,6 +30,10 @@ func (m *Responses) body(dst []byte, req llm.Request) []byte {
 	}
 	e.Raw(`,"max_output_tokens":`)
 	e.Buf = strconv.AppendInt(e.Buf, req.Limit(), 10)
+	if m.vendor && req.Cache != "" {
+		e.Raw(`,"prompt_cache_key":`)
+		e.Quoted(req.Cache)
+	}
 	if !m.noEncrypted.Load() {
 		e.Raw(`,"include":["reasoning.encrypted_content"]`)
 	}

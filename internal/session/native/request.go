@@ -36,7 +36,7 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 	pay.begun = c.enter(ctx)
 	defer pay.begun()
 	req := c.req
-	req.MaxOutput = c.turn.out
+	req.MaxOutput, req.Cache = c.turn.out, c.prefix().String()
 	begun := c.r.o.Now()
 	a, took, err := c.request(ctx, req, pay)
 	if err == nil {

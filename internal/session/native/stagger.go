@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"sync"
 	"time"
 
@@ -36,6 +37,9 @@ func prefixOf(run agency.RunID, model, system string, tools []byte) prefix {
 	}
 	return prefix(h.Sum(nil))
 }
+
+// String is short enough for a provider's key.
+func (p prefix) String() string { return hex.EncodeToString(p[:16]) }
 
 // kept is a prefix that somebody has sent.
 type kept struct {
@@ -80,5 +84,10 @@ func (c asker) enter(ctx context.Context) (answered func()) {
 	if c.turn.N != 1 || c.turn.Try != 1 {
 		return func() {}
 	}
-	return c.r.stagger.enter(ctx, prefixOf(c.Spec.Run, c.req.Model, c.req.System, c.kit.json), c.r.o.Now())
+	return c.r.stagger.enter(ctx, c.prefix(), c.r.o.Now())
+}
+
+// prefix is what the session's requests begin with.
+func (c *conversation) prefix() prefix {
+	return prefixOf(c.Spec.Run, c.req.Model, c.req.System, c.kit.json)
 }
