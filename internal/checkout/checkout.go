@@ -31,8 +31,8 @@ type Maker struct {
 	Contract agency.ContractID
 	Fence    agency.Fence
 	Commands check.Commands // of the run's own copy of its configuration
-	Anew     bool          // no known receipt counts but on the base
-	Idle     bool          // its commands stand back
+	Anew     bool           // no known receipt counts but on the base
+	Idle     bool           // its commands stand back
 
 	took   time.Duration
 	closed []agency.ReceiptID
