@@ -379,10 +379,11 @@ func (c *Checker) Spec(ctx context.Context, s Subject, cmd Command) (sandbox.Spe
 
 func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string) (sandbox.Spec, error) {
 	tools, err := c.Tools(ctx, s.Place, s.Contract)
+	s.Seals = s.Seals && !hasInstalled(tools) // and its layer is that of agents' things then
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
-		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env), Seals: s.Seals && !hasInstalled(tools),
+		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env), Seals: s.Seals,
 	}
 	if cmd.Kind == agency.CheckSetup {
 		spec.Env = append(spec.Env, c.o.Online...)
