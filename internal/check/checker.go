@@ -85,6 +85,9 @@ type Subject struct {
 	// away by Checker.Drop: the tests of a claim are an agent's code and can
 	// write into the build cache that they see.
 	Scratch string
+	// Seals has later commands of all begin with what this one builds: the checkout and
+	// the command are of people alone, and nothing of an agent has touched them.
+	Seals bool
 	// Fresh runs the command even where a receipt of the same key exists.
 	Fresh bool
 	// Work names what the command is run for. Where it cannot be known whether
@@ -245,8 +248,13 @@ func (c *Checker) Drop(scratch string) error {
 	return beneath.Remove(dir)
 }
 
-// scratchDir holds the scratch layers.
-const scratchDir = "scratch"
+// scratchDir holds the scratch layers, trustedDir those of subjects that seal, warmDir what
+// they have sealed.
+const (
+	scratchDir = "scratch"
+	trustedDir = "base"
+	warmDir    = "warm"
+)
 
 // execute runs the command and reads its results, and what the tests reached
 // where that is asked for. whole is false when a later
@@ -371,10 +379,11 @@ func (c *Checker) Spec(ctx context.Context, s Subject, cmd Command) (sandbox.Spe
 
 func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string) (sandbox.Spec, error) {
 	tools, err := c.Tools(ctx, s.Place, s.Contract)
+	s.Seals = s.Seals && !hasInstalled(tools) // and its layer is that of agents' things then
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
-		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env),
+		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env), Seals: s.Seals,
 	}
 	if cmd.Kind == agency.CheckSetup {
 		spec.Env = append(spec.Env, c.o.Online...)
@@ -400,6 +409,9 @@ func (c *Checker) limitsOf(cmd Command) sandbox.Limits {
 }
 
 func (c *Checker) layer(s Subject) string {
+	if s.Seals {
+		return filepath.Join(c.o.LayerDir, trustedDir)
+	}
 	if s.Scratch != "" {
 		return filepath.Join(c.o.LayerDir, scratchDir, s.Scratch)
 	}

@@ -169,6 +169,12 @@ type packages struct {
 // nothing they are copied into it.
 func (c *packages) Tools(ctx context.Context, place sandbox.Place, contract agency.ContractID) (sandbox.Toolchain, error) {
 	t := c.o.Tools
+	t.Overlays = slices.Clone(t.Overlays)
+	for i, o := range t.Overlays {
+		if o.ByContent {
+			t.Overlays[i].Warm = filepath.Join(c.o.LayerDir, warmDir, o.Name)
+		}
+	}
 	layers, err := c.usable(ctx, contract)
 	if err != nil || len(c.o.Dependencies)+len(layers) == 0 || place.Root == "" {
 		return t, err
@@ -178,7 +184,6 @@ func (c *packages) Tools(ctx context.Context, place sandbox.Place, contract agen
 		return t, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	t.Overlays = slices.Clone(t.Overlays)
 	shown, err := c.showInstalled(&t, root, place, layers)
 	if err != nil {
 		return t, err
@@ -200,6 +205,13 @@ func (c *packages) Tools(ctx context.Context, place sandbox.Place, contract agen
 		}
 	}
 	return t, nil
+}
+
+// hasInstalled tells whether what a setup installed for a contract is shown: it is what
+// agents asked for.
+func hasInstalled(t sandbox.Toolchain) bool {
+	return slices.ContainsFunc(t.Overlays, func(o sandbox.Overlay) bool { return o.Own }) ||
+		slices.ContainsFunc(t.ReadOnly, func(m sandbox.Mount) bool { return m.Own })
 }
 
 // isVenv tells a virtual environment of Python from other folders.

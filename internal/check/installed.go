@@ -314,6 +314,11 @@ func (c *Checker) outOfRoom(s Subject, res sandbox.Result, stdout *spill) error 
 // work there.
 func Sweep(layers string, now time.Time) error {
 	errs := []error{beneath.Remove(filepath.Join(layers, scratchDir)), beneath.Remove(filepath.Join(layers, reportsDir))}
+	sealed, err := filepath.Glob(filepath.Join(layers, warmDir, "*"))
+	errs = append(errs, err)
+	for _, store := range sealed {
+		errs = append(errs, sandbox.SweepSealed(store, now))
+	}
 	written, err := filepath.Glob(filepath.Join(layers, "*", "deps", "*-*"))
 	errs = append(errs, err)
 	for _, dir := range written {

@@ -30,9 +30,9 @@ type Maker struct {
 	ID       agency.RunID
 	Contract agency.ContractID
 	Fence    agency.Fence
-	Setup    check.Command // without a line: none
-	Anew     bool          // no known receipt counts but on the base
-	Idle     bool          // its commands stand back
+	Commands check.Commands // of the run's own copy of its configuration
+	Anew     bool           // no known receipt counts but on the base
+	Idle     bool           // its commands stand back
 
 	took   time.Duration
 	closed []agency.ReceiptID
@@ -64,6 +64,7 @@ type Checkout struct {
 	stage check.Stage
 	tree  agency.OID
 	ready bool
+	mixed bool // a command that is not the run's own was at work in it
 	place sandbox.Place
 	setup *agency.Receipt
 	made  []agency.ReceiptID
@@ -74,8 +75,7 @@ type Checkout struct {
 // Made are the receipts of its commands, each once.
 func (b *Checkout) Made() []agency.ReceiptID { return b.made }
 
-// Subject is what a command runs on. The base is the user's code and shares the
-// caches of all verifications; a claim has caches of its own.
+// Subject is what a command runs on, with caches of this checkout alone.
 func (b *Checkout) Subject() check.Subject {
 	s := check.Subject{
 		Place: b.place, Tree: b.tree, Run: b.maker.ID, Contract: b.maker.Contract,
@@ -83,10 +83,20 @@ func (b *Checkout) Subject() check.Subject {
 		Work: string(b.maker.Key), Idle: b.maker.Idle,
 	}
 	s.Place.At = b.maker.Run.Info().Repo.WorkTree
-	if b.stage != check.StageBase {
-		s.Scratch = b.name
-	}
+	s.Scratch = b.name
 	return s
+}
+
+// seals tells whether all may begin with what a command builds here: one of the run's own
+// on what the run began from. The base of a later contract is agents' work, and what a
+// plan wants to be run is their words.
+func (b *Checkout) seals(cmd check.Command) bool {
+	return b.stage == check.StageBase && b.tree == b.maker.Run.BaseTree() && !b.mixed && b.maker.own(cmd)
+}
+
+// own tells whether a command stands in the configuration as it is.
+func (m *Maker) own(cmd check.Command) bool {
+	return cmd.Line != "" && cmd.Line == m.Commands.Command(cmd.Kind).Line
 }
 
 // Run gives the receipt of a command, known or new. A known one of the setup is
@@ -143,7 +153,8 @@ func (b *Checkout) execute(ctx context.Context, s check.Subject, cmd check.Comma
 
 // really runs a command on the checkout that is there.
 func (b *Checkout) really(ctx context.Context, s check.Subject, cmd check.Command) (agency.Receipt, error) {
-	s.Fresh = true
+	s.Fresh, s.Seals = true, s.Stage == check.StageBase && b.seals(cmd)
+	b.mixed = b.mixed || !s.Seals
 	r, err := b.maker.Checker.Run(ctx, s, cmd)
 	b.maker.took += Seconds(r.Duration)
 	return b.note(r), err
@@ -164,11 +175,12 @@ func (b *Checkout) Prepare(ctx context.Context) error {
 	if b.place, err = w.Place(); err != nil {
 		return err
 	}
-	b.ready = true
-	if b.maker.Setup.Line == "" {
+	b.ready, b.mixed = true, false
+	setup := b.maker.Commands.Command(agency.CheckSetup)
+	if setup.Line == "" {
 		return nil
 	}
-	r, err := b.really(ctx, b.Subject(), b.maker.Setup)
+	r, err := b.really(ctx, b.Subject(), setup)
 	if err == nil {
 		b.setup = &r
 	}

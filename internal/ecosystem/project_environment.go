@@ -128,7 +128,12 @@ func Refusal(path, real, why, who string) string {
 
 // Cache lays an overlay over a folder; where there is none, or it may not be seen,
 // it is a new one.
-func (b *Builder) Cache(path, name string) {
+func (b *Builder) Cache(path, name string) { b.cache(path, name, false) }
+
+// CacheByContent is Cache for one that fits any checkout (sandbox.Overlay).
+func (b *Builder) CacheByContent(path, name string) { b.cache(path, name, true) }
+
+func (b *Builder) cache(path, name string, byContent bool) {
 	if b.covers(path) {
 		return
 	}
@@ -140,7 +145,7 @@ func (b *Builder) Cache(path, name string) {
 			lower = real
 		}
 	}
-	b.Tools.Overlays = append(b.Tools.Overlays, sandbox.Overlay{Lower: lower, At: filepath.Clean(path), Name: name})
+	b.Tools.Overlays = append(b.Tools.Overlays, sandbox.Overlay{Lower: lower, At: filepath.Clean(path), Name: name, ByContent: byContent})
 }
 
 // covers refuses what would lie over a part of the checkout: commands would see it

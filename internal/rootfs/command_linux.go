@@ -3,6 +3,7 @@ package rootfs
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -144,9 +145,9 @@ func (c *commandMounts) showOverlay(i int, it Item, name string) error {
 	}
 	defer func() { _ = unix.Close(at) }()
 	layers := hiddenLayers(i)
-	if it.Host != "" {
+	if lowers := it.lowers(i); len(lowers) > 0 {
 		opts := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr,index=off",
-			hiddenLower(i), overlay.Upper(layers, name), overlay.Work(layers, name))
+			strings.Join(lowers, ":"), overlay.Upper(layers, name), overlay.Work(layers, name))
 		// Volatile: the end of a command must not sync the host's whole disk.
 		// What a power loss takes is a cache, whose readers check it.
 		for _, o := range []string{opts + ",volatile", opts} {
@@ -170,9 +171,8 @@ func unhide(p Plan) error {
 		if it.Kind != Overlay {
 			continue
 		}
-		for _, at := range []string{hiddenLower(i), hiddenLayers(i)} {
-			err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-			if err != nil && (it.Host != "" || at == hiddenLayers(i)) {
+		for _, at := range append(it.lowers(i), hiddenLayers(i)) {
+			if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
 				return fmt.Errorf("parts of the overlay %s: %w", it.At, err)
 			}
 		}

@@ -32,12 +32,14 @@ type Item struct {
 	Apart    bool // read-only, and no place of the command: Shows does not count it
 	Place    bool // is the repository: made read-only last, for the mount points in it
 	Layers   string
+	// Warm is a folder that nobody writes any more, which an overlay has over Host.
+	Warm string
 	// Under is the index of the nearest item that this one lies in, -1 for
 	// none.
 	Under int
 	// HostID and LayersID are device and inode: a folder that was made anew, or
 	// put there, at the same path is not the one that is mounted.
-	HostID, LayersID linux.FileID
+	HostID, LayersID, WarmID linux.FileID
 }
 
 // Plan is what is shown, the same for all commands of a sandbox.
@@ -68,8 +70,10 @@ func (p Plan) Shows(dir string) bool {
 		if it.Apart {
 			continue
 		}
-		if it.Host != "" && linux.Within(it.Host, dir) || it.Layers != "" && linux.Within(it.Layers, dir) {
-			return true
+		for _, host := range []string{it.Host, it.Layers, it.Warm} {
+			if host != "" && linux.Within(host, dir) {
+				return true
+			}
 		}
 	}
 	return false
@@ -114,5 +118,17 @@ func (p Plan) Disks() (out []int) {
 	return out
 }
 
+// lowers are where an overlay's folders lie that it only reads, the uppermost first.
+func (it Item) lowers(i int) (out []string) {
+	if it.Warm != "" {
+		out = append(out, hiddenWarm(i))
+	}
+	if it.Host != "" {
+		out = append(out, hiddenLower(i))
+	}
+	return out
+}
+
+func hiddenWarm(i int) string   { return fmt.Sprintf("%s/warm/%d", Hidden, i) }
 func hiddenLower(i int) string  { return fmt.Sprintf("%s/lower/%d", Hidden, i) }
 func hiddenLayers(i int) string { return fmt.Sprintf("%s/layers/%d", Hidden, i) }

@@ -45,11 +45,9 @@ func (v *builder) showStatic(p Plan, i int) error {
 
 // hide mounts what an overlay will be made of where no command sees it.
 func (v *builder) hide(i int, it Item) error {
-	for _, at := range []string{hiddenLower(i), hiddenLayers(i)} {
-		fd, ok := v.fds[at]
-		if !ok {
-			continue
-		}
+	layers := hiddenLayers(i)
+	for _, at := range append(it.lowers(i), layers) {
+		fd := v.fds[at]
 		point, err := v.mountPoint(at, false, true)
 		if err != nil {
 			return err
@@ -59,9 +57,9 @@ func (v *builder) hide(i int, it Item) error {
 		if err != nil {
 			return fmt.Errorf("parts of an overlay: %w", err)
 		}
-		set := mount.Writable
-		if at == hiddenLower(i) {
-			set = mount.ReadOnly
+		set := mount.ReadOnly
+		if at == layers {
+			set = mount.Writable
 		}
 		if err := set(fd); err != nil {
 			return err

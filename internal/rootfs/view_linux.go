@@ -140,6 +140,9 @@ func (v *builder) openItem(i int, it Item, all []mount.Mounted) error {
 		if v.fds[hiddenLayers(i)], err = take(fd); err != nil {
 			return err
 		}
+		if err := v.openWarm(i, it); err != nil {
+			return err
+		}
 	}
 	if it.Host == "" {
 		return nil
@@ -153,6 +156,17 @@ func (v *builder) openItem(i int, it Item, all []mount.Mounted) error {
 		return nil
 	}
 	v.fds[at], err = take(fd)
+	return err
+}
+
+func (v *builder) openWarm(i int, it Item) error {
+	if it.Warm == "" {
+		return nil
+	}
+	fd, err := linux.OpenFile(it.Warm, it.WarmID)
+	if err == nil {
+		v.fds[hiddenWarm(i)], err = take(fd)
+	}
 	return err
 }
 

@@ -375,7 +375,7 @@ func TestControlEnds(t *testing.T) {
 	w := newWorkspace(t, "/bin/sh", "-c", holdPipe+"; sleep 1000")
 	path := w.pipe()
 	w.spec.Limits = w.spec.Limits.orDefault()
-	p, err := makePlan(w.spec, agency.Sight{})
+	p, err := makePlan(w.spec, agency.Sight{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

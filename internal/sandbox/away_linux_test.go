@@ -10,7 +10,7 @@ import (
 // What is not there may come back: its absence is no result of a command.
 func TestFolderThatIsAwayIsNoResult(t *testing.T) {
 	s := Spec{Place: Place{Root: t.TempDir(), At: "/work"}, Reads: []Mount{{Host: filepath.Join(t.TempDir(), "away"), At: "/away"}}}
-	if _, err := makePlan(s, agency.Sight{}); planKind(err) != agency.KindTransient {
+	if _, err := makePlan(s, agency.Sight{}, nil); planKind(err) != agency.KindTransient {
 		t.Errorf("%v", err)
 	}
 	if planKind(agency.Errorf(agency.KindInvalid, "a faulty plan")) != agency.KindInvalid {

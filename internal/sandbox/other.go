@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"agency/internal/agency"
 )
@@ -34,6 +35,9 @@ func errNoSandbox() error {
 
 // Sweep finds nothing: there is no sandbox that could have left anything.
 func Sweep() int { return 0 }
+
+// SweepSealed finds nothing.
+func SweepSealed(string, time.Time) error { return nil }
 
 // LeftBehind finds nothing either.
 func LeftBehind() []Left { return nil }

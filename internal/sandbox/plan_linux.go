@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,25 +25,46 @@ type prepared struct {
 	req      supervisor.Request
 	listener *socket.Socket // landlock tier: where its proxy listens on the host, nil for none
 	release  func()
+	seal     func() error // of a command that seals what it has built
 }
 
 // prepareFull lays out a command of the full tier.
 func (r *Runner) prepareFull(s Spec) (prepared, error) {
 	var held overlay.Set
+	warm := map[string]string{}
 	for _, o := range s.Tools.Overlays {
 		if err := held.Take(o.At, filepath.Join(s.LayerDir, o.Name)); err != nil {
 			held.Release()
 			return prepared{}, agency.Errorf(agency.KindTransient, "sandbox: cache layers: %w", err)
 		}
+		if o.Warm == "" {
+			continue
+		}
+		var err error
+		if warm[o.At], err = held.Share(o.Warm); err != nil {
+			held.Release()
+			return prepared{}, agency.Errorf(agency.KindTransient, "sandbox: sealed cache: %w", err)
+		}
 	}
-	p, err := makePlan(s, r.sight)
+	p, err := makePlan(s, r.sight, warm)
 	if err != nil {
 		held.Release()
 		return prepared{}, agency.Errorf(planKind(err), "sandbox: %w", err)
 	}
 	p.NoSeal = r.noSeal
-	return prepared{plan: p, req: makeRequest(s, p, held.Layers), release: held.Release}, nil
+	seal := func() (err error) {
+		for _, o := range s.Tools.Overlays {
+			if o.Warm != "" {
+				err = errors.Join(err, held.Seal(o.At, o.Warm))
+			}
+		}
+		return err
+	}
+	return prepared{plan: p, req: makeRequest(s, p, held.Layers), release: held.Release, seal: seal}, nil
 }
+
+// SweepSealed removes what nobody needs of a store of Overlay.Warm.
+func SweepSealed(store string, now time.Time) error { return overlay.SweepSealed(store, now) }
 
 // planKind tells a folder that is not there from one that may not be mounted:
 // the first can come back, as that of a repository that was moved, and is no
@@ -74,8 +96,9 @@ func (l *items) add(it rootfs.Item, by pledge) {
 
 // makePlan lays out the file system of a sandbox. Paths are sorted parents
 // first, so that the repository lies over the system, caches inside the
-// repository over it, and none is hidden by what is mounted later.
-func makePlan(s Spec, sight agency.Sight) (supervisor.Plan, error) {
+// repository over it, and none is hidden by what is mounted later; warm
+// has the sealed folder of an overlay, by where it appears.
+func makePlan(s Spec, sight agency.Sight, warm map[string]string) (supervisor.Plan, error) {
 	show := items{sight: sight}
 	show.add(rootfs.Item{Kind: rootfs.Memory, At: "/tmp"}, pledgeNone)
 	show.add(rootfs.Item{Kind: rootfs.Memory, At: "/dev/shm"}, pledgeNone)
@@ -95,7 +118,7 @@ func makePlan(s Spec, sight agency.Sight) (supervisor.Plan, error) {
 	}
 	for _, o := range s.Tools.Overlays {
 		show.add(rootfs.Item{
-			Kind: rootfs.Overlay, Host: o.Lower, At: o.At, Writable: true, Layers: filepath.Join(s.LayerDir, o.Name),
+			Kind: rootfs.Overlay, Host: o.Lower, At: o.At, Writable: true, Layers: filepath.Join(s.LayerDir, o.Name), Warm: warm[o.At],
 		}, found(o.Own))
 	}
 	if show.err != nil {
@@ -176,6 +199,13 @@ func resolveItem(it *rootfs.Item, by pledge, sight agency.Sight) error {
 			return err
 		}
 		it.Layers, it.LayersID = real, id
+	}
+	if it.Warm != "" {
+		real, id, err := identify(it.Warm)
+		if err != nil {
+			return err
+		}
+		it.Warm, it.WarmID = real, id
 	}
 	if it.Host == "" {
 		return nil

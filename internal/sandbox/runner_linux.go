@@ -188,6 +188,9 @@ func (r *Runner) runSandboxed(ctx context.Context, s Spec) (Result, error) {
 	res := Result{Duration: time.Since(began)}
 	out.into(&res)
 	res.setReport(ctx, rep, wall)
+	if s.Seals && r.tier == TierFull && res.Cause == CauseExited && len(res.OwnCaches) == 0 {
+		_ = c.seal() // else whoever comes next builds it again
+	}
 	if egress != nil && egress.Refused() != nil {
 		res.tell("proxy: " + egress.Refused().Error())
 	}

@@ -54,6 +54,12 @@ type Overlay struct {
 	Lower, At string
 	Name      string
 	Own       bool `json:",omitempty"` // Lower is as Mount's
+	// ByContent says that programs name what they keep there by all that it is made of, so
+	// that it fits any checkout: times and paths decide nothing.
+	ByContent bool `json:",omitempty"`
+	// Warm, where set, is a host folder that keeps what commands with Spec.Seals have
+	// written in the overlay: in the full tier it lies over Lower, read-only.
+	Warm string `json:",omitempty"`
 }
 
 // Toolchain is what a command needs besides the system: environment, trees to
@@ -106,11 +112,15 @@ type Spec struct {
 	Place    Place
 	Tools    Toolchain
 	LayerDir string // host folder for overlay layers; needed when Tools has overlays
-	Dir      string // working folder, relative to Place.At
-	Argv     []string
-	Env      []string // added to the built environment, wins over Tools.Env
-	Limits   Limits
-	Stdin    []byte
+	// Seals has what the command wrote in overlays with Warm lie in those of all later
+	// commands, once it has ended by itself: it, and all that wrote in LayerDir before, must
+	// be trusted by whoever they decide for.
+	Seals  bool
+	Dir    string // working folder, relative to Place.At
+	Argv   []string
+	Env    []string // added to the built environment, wins over Tools.Env
+	Limits Limits
+	Stdin  []byte
 	// Input, where set, is the command's standard input itself, such as the end of a pipe
 	// that the caller writes into. Run closes it.
 	Input *os.File

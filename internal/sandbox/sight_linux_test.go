@@ -214,7 +214,7 @@ func TestAnotherFolder(t *testing.T) {
 	w := newWorkspace(t, "/bin/true")
 	good, secret := filepath.Dir(w.write("good/x", "")), filepath.Dir(w.write("secret/key", "secret"))
 	w.spec.Reads = []Mount{{Host: good, At: "/srv/shown"}}
-	p, err := makePlan(w.spec, agency.Sight{})
+	p, err := makePlan(w.spec, agency.Sight{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -248,7 +248,7 @@ func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stag
 	j := &job{task: t, v: v, run: run, checker: checker, change: newChange(t, changeset.Open(run.Dir()), v.o.Syntax)}
 	j.checkouts = &checkout.Maker{
 		Run: run, Checker: checker, Turns: &v.baselines, Key: key, ID: spec.Run, Contract: spec.Contract,
-		Fence: flow.ScopeOf(ctx).Fence, Setup: spec.Commands.Command(agency.CheckSetup), Anew: spec.Anew,
+		Fence: flow.ScopeOf(ctx).Fence, Commands: spec.Commands, Anew: spec.Anew,
 	}
 	return j, nil
 }

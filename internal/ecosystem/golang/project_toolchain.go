@@ -120,7 +120,7 @@ func describe(m *ecosystem.Machine, e goEnv, vendored bool) ecosystem.Environmen
 	b := ecosystem.NewBuilder(m)
 	b.Show(root)
 	b.Show(mod)
-	b.Cache(cache, "gocache")
+	b.CacheByContent(cache, "gocache")
 	t.ReadOnly, t.Overlays = b.Tools.ReadOnly, b.Tools.Overlays
 	t.Env = append(t.Env, set("GOEXPERIMENT", e.GOEXPERIMENT, "GOAMD64", e.GOAMD64, "GOARM64", e.GOARM64)...)
 	if cgo(e) == "1" {

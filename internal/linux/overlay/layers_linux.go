@@ -1,7 +1,8 @@
 // Package overlay keeps the folders of the host that overlays are made of: for each
-// cache the layers with what was changed, of which every command holds one alone,
-// and a cache that stands in where the kernel makes no overlay, which begins with a
-// part of what it stands in for. It mounts nothing.
+// cache the layers with what was changed, of which every command holds one alone; what
+// trusted commands have built, sealed, below the layers of all; and a cache that stands
+// in where the kernel makes no overlay, which begins with a part of what it stands in
+// for. It mounts nothing.
 package overlay
 
 import (

@@ -1,0 +1,58 @@
+package verify_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/verify"
+)
+
+// leavesMark is a test that writes a file of this name into the cache of builds.
+func leavesMark(name string) string {
+	return "package p\n\nimport (\n\t\"os\"\n\t\"path/filepath\"\n\t\"testing\"\n)\n\nfunc TestMark" + strings.ToUpper(name) + "(t *testing.T) {\n" +
+		"\tif err := os.WriteFile(filepath.Join(os.Getenv(\"GOCACHE\"), \"mark-" + name + "\"), nil, 0o600); err != nil {\n\t\tt.Error(err)\n\t}\n}\n"
+}
+
+// sealedMarks are the marks that all later commands begin with.
+func (w *world) sealedMarks() (out []string) {
+	w.t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.run.Info().StateDir, "cache", "warm", "gocache", "*", "mark-*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	marks := map[string]bool{}
+	for _, f := range found {
+		marks[filepath.Base(f)] = true
+	}
+	return slices.Sorted(maps.Keys(marks))
+}
+
+// All begin with what the run's own commands built of what the run began from. Nothing
+// that an agent had a hand in gets there: a claim's tests, a command that a plan names, on
+// the base too, or the base of a contract that goes on with an agent's work.
+func TestOnlyTheBaseIsSealed(t *testing.T) {
+	w := newWorld(t, map[string]string{"go.mod": goMod, "p.go": "package p\n\nfunc One() int { return 1 }\n", "p_test.go": leavesMark("base")})
+	w.verifier = verify.New(w.options)
+	spec := w.change(map[string]string{"two.go": "package p\n\nfunc Two() int { return 2 }\n", "two_test.go": leavesMark("claim")})
+	spec.Criteria = []agency.Criterion{{ID: "x", Text: "x", Check: &agency.Check{Command: `touch "$GOCACHE/mark-command"; go vet ./... && test -e two.go`}}}
+	w.verify(spec)
+	two := "package p\n\nfunc Two() int { return 2 }\n"
+	landed := w.change(map[string]string{"two.go": two, "two_test.go": leavesMark("landed")})
+	next := w.change(map[string]string{"two.go": two, "two_test.go": leavesMark("landed"), "three.go": "package p\n\nfunc Three() int { return 3 }\n"})
+	next.Base, next.Contract = landed.Claim, "next"
+	w.verify(next)
+	if got := w.sealedMarks(); !slices.Equal(got, []string{"mark-base"}) {
+		t.Errorf("%q is sealed", got)
+	}
+	if ran := w.ran(0); !slices.ContainsFunc(ran, func(l string) bool { return strings.HasPrefix(l, "base: ") }) {
+		t.Errorf("no base ran: %q", ran)
+	}
+	if _, err := os.Stat(filepath.Join(w.run.Info().StateDir, "cache", "verify")); !os.IsNotExist(err) {
+		t.Errorf("caches that several share: %v", err)
+	}
+}
