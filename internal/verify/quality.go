@@ -239,6 +239,9 @@ func (s *scoring) run(ctx context.Context) (err error) {
 			continue
 		}
 		calls = linters.Without(calls, call)
+		if call.Left > 0 {
+			s.failed = append(s.failed, fmt.Sprintf("%s was asked about %d of %d files", call.Analyzer, len(call.Files), len(call.Files)+call.Left))
+		}
 		s.measured = append(s.measured, call.Of()...)
 		touched := linters.OnAdded(found, s.added)
 		var old []agency.QualityFinding

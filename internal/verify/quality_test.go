@@ -10,6 +10,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/verify"
+	"agency/internal/verify/verifytest"
 )
 
 const shellGo = `package p
@@ -147,7 +148,7 @@ func found(v agency.Verdict) (out []string) {
 func TestAnalyzersOfTheProject(t *testing.T) {
 	w := linted(t)
 	bad := "exports.b = (s) => {\n  return danger(s);\n};\n"
-	for name, tt := range map[string]struct {
+	for name, tt := range verifytest.Some(map[string]struct {
 		change map[string]string
 		want   []string
 	}{
@@ -161,7 +162,7 @@ func TestAnalyzersOfTheProject(t *testing.T) {
 			map[string]string{"web/b.js": strings.Replace(bad, "danger(s);", "danger(s); // eslint-disable-line", 1)}, []string{"web/b.js:2 no-danger"},
 		},
 		"clean": {map[string]string{"web/b.js": "exports.b = 1;\n"}, nil},
-	} {
+	}) {
 		v := w.verify(w.lintedChange(tt.change))
 		if got := found(v); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q; %v", name, got, tt.want, v.Reasons)
@@ -179,7 +180,7 @@ func TestHostileAnalyzers(t *testing.T) {
 	say := func(file, rest string) string {
 		return "#!/bin/sh\necho '[{\"filePath\":\"" + file + "\",\"messages\":[{\"ruleId\":\"r\",\"severity\":2,\"line\":1,\"message\":\"forged\"}]}]'\n" + rest
 	}
-	for name, tt := range map[string]struct {
+	for name, tt := range verifytest.Some(map[string]struct {
 		script string
 		want   string
 	}{
@@ -195,7 +196,7 @@ func TestHostileAnalyzers(t *testing.T) {
 		"removes its settings":  {"#!/bin/sh\nrm -rf eslint.config.js web .git\necho '[]'\n", ""},
 		"fails":                 {"#!/bin/sh\necho 'no such rule' >&2\nexit 2\n", "eslint failed: it ended with 2: no such rule"},
 		"is not there":          {"#!/bin/sh\nexit 127\n", ""},
-	} {
+	}) {
 		v := w.verify(w.lintedChange(map[string]string{"web/b.js": bad, "tools/eslint.sh": tt.script}))
 		if got := strings.Join(found(v), "; "); !v.Pass || !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: %t %q, want %q; %v", name, v.Pass, got, tt.want, v.Reasons)

@@ -103,7 +103,8 @@ run scan --sarif --quiet --metrics=off --disable-version-check --config "$rules"
 	{
 		name: "clippy", files: []string{"*.rs"}, beside: []string{"Cargo.toml"}, needs: true,
 		settings: []string{"clippy.toml", ".clippy.toml"}, told: wholeFolder, read: clippy, loads: true, of: everything,
-		line: `run clippy --offline --quiet --message-format=json`,
+		line: `run clippy --version >/dev/null 2>&1 || exit 127
+run clippy --offline --quiet --message-format=json`,
 	},
 }
 
