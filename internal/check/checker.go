@@ -376,7 +376,7 @@ func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string)
 	tools, err := c.Tools(ctx, s.Place, s.Contract)
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
-		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
+		Argv: []string{"/bin/sh", "-c", line}, Limits: limitsOf(c.limits, cmd), Reads: c.o.Reads,
 		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env),
 	}
 	if cmd.Kind == agency.CheckSetup {
@@ -396,8 +396,7 @@ func (c *Checker) hosts(cmd Command) []string {
 	return append(slices.Clone(c.o.Hosts), c.o.SetupHosts...)
 }
 
-func (c *Checker) limitsOf(cmd Command) sandbox.Limits {
-	limits := c.limits
+func limitsOf(limits sandbox.Limits, cmd Command) sandbox.Limits {
 	limits.Wall = cmp.Or(max(cmd.Timeout, 0), DefaultTimeout)
 	return limits
 }
@@ -441,7 +440,7 @@ func (c *Checker) Ask(ctx context.Context, s Subject, cmd Command, hosts []strin
 
 // Has tells whether commands may find a program: in PATH as they see it, at one of these
 // places in a dependency folder, or anywhere where a setup may have put it.
-func (c *Checker) Has(program string, own []string, setup bool) bool {
+func (c *packages) Has(program string, own []string, setup bool) bool {
 	paths := ecosystem.SystemPath
 	for _, kv := range c.o.Tools.Env {
 		if p, ok := strings.CutPrefix(kv, "PATH="); ok {

@@ -75,8 +75,9 @@ exit $code`,
 	},
 	{
 		name: "gosec", files: []string{"*.go"}, tool: "/gosec", beside: []string{"go.mod"}, needs: true,
-		told: theirFolders, read: sarif, of: []agency.Dimension{agency.Security},
-		line: `run -fmt=sarif -no-fail -severity=medium -exclude-generated "$@"`,
+		told: theirFolders, read: gosec, of: []agency.Dimension{agency.Security},
+		// Of its forms JSON alone has whole paths: those of SARIF are relative to each folder.
+		line: `run -fmt=json -no-fail -severity=medium -exclude-generated "$@"`,
 	},
 	{
 		name: "ruff", files: []string{"*.py", "*.pyi"}, own: []string{".venv/bin/ruff", "venv/bin/ruff"},

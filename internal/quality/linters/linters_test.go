@@ -118,9 +118,8 @@ func TestRead(t *testing.T) {
 			[]string{"src/lib.rs:4: nitpick readability: unneeded return (clippy/clippy::needless_return)", "src/lib.rs:5: major correctness: always true (clippy/clippy::absurd)"},
 		},
 		"gosec": {
-			"gosec", "a.go", `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"gosec"}},"results":[{"ruleId":"G204","level":"error","message":{"text":"tainted"},` +
-				`"locations":[{"physicalLocation":{"artifactLocation":{"uri":"a.go"},"region":{"startLine":12}}}]},` +
-				`{"ruleId":"G304","level":"error","message":{"text":"a file"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"file:///r/a.go"},"region":{"startLine":13}}}]}]}]}`,
+			"gosec", "a.go", `{"Golang errors":{},"Issues":[{"severity":"HIGH","confidence":"HIGH","rule_id":"G204","details":"tainted","file":"/r/a.go","line":"12-14"},` +
+				`{"severity":"MEDIUM","rule_id":"G304","details":"a file","file":"/r/a.go","line":"13"}],"Stats":{}}`,
 			[]string{"a.go:12: major security: tainted (gosec/G204)", "a.go:13: nitpick security: a file (gosec/G304)"},
 		},
 		"ruff": {
@@ -165,7 +164,7 @@ func TestUnread(t *testing.T) {
 		"nothing":       {"gosec", Said{}, "it ended with 0: "},
 		"fails":         {"staticcheck", Said{Exit: 1, Last: "no such package"}, "it ended with 1: no such package"},
 		"not compiled":  {"staticcheck", Said{Out: []byte(`{"code":"compile","location":{},"message":"# p\nundefined: x"}`), Exit: 1}, "it ended with 1: # p undefined: x"},
-		"empty results": {"gosec", Said{Out: []byte(`{"version":"2.1.0","runs":[{"results":[` + strings.Repeat("{},", 1<<20) + `{}]}]}`)}, "it ended with 0: SARIF: JSON"},
+		"empty results": {"semgrep", Said{Out: []byte(`{"version":"2.1.0","runs":[{"results":[` + strings.Repeat("{},", 1<<20) + `{}]}]}`)}, "it ended with 0: SARIF: JSON"},
 		"empty lines":   {"clippy", Said{Out: []byte(strings.Repeat("{ }\n", 1<<20))}, "it ended with 0: more than 50000 lines"},
 		"no parser":     {"eslint", Said{Out: []byte(`[{"filePath":"a.js","messages":[{"fatal":true,"message":"Parsing error: x"}]}]`), Exit: 1}, "it ended with 1: Parsing error: x"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"agency/internal/agency"
@@ -168,6 +169,25 @@ func bandit(out []byte, _ string) (all []agency.QualityFinding, err error) {
 		all = append(all, agency.QualityFinding{
 			Rule: r.TestID, Severity: levels[r.IssueSeverity], Dimension: agency.Security, File: r.Filename, Line: r.LineNumber, Message: r.IssueText,
 		})
+	}
+	return all, err
+}
+
+func gosec(out []byte, _ string) (all []agency.QualityFinding, err error) {
+	var doc struct {
+		Issues []struct {
+			Severity string `json:"severity"`
+			RuleID   string `json:"rule_id"`
+			Details  string `json:"details"`
+			File     string `json:"file"`
+			Line     string `json:"line"` // or lines: 6-8
+		}
+	}
+	err = whole(out, &doc)
+	for _, i := range doc.Issues {
+		from, _, _ := strings.Cut(i.Line, "-")
+		line, _ := strconv.Atoi(from) // 0: nowhere
+		all = append(all, agency.QualityFinding{Rule: i.RuleID, Severity: levels[i.Severity], Dimension: agency.Security, File: i.File, Line: line, Message: i.Details})
 	}
 	return all, err
 }

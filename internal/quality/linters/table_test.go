@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,9 @@ module.exports = [...more, { rules: {
   'no-eval': 'error', 'no-implied-eval': 'error', 'no-unreachable': 'error', 'no-self-compare': 'error', 'require-atomic-updates': 'error', 'no-unused-vars': 'warn',
 } }];
 `
+
+// unused is what is true of every file of the table: nothing uses what it declares.
+var unused = regexp.MustCompile(`^(?:U1000|unused|no-unused-vars) `)
 
 // What the analyzers of this machine add to those that are built in: of the planted defects
 // and the clean changes of the same table. It holds nothing but that what they print is read:
@@ -72,7 +76,7 @@ func TestTable(t *testing.T) {
 				t.Logf("%s: %s: %v", f.Name, call.Analyzer, err)
 			}
 			for _, x := range found {
-				if x.Severity != agency.IssueNitpick {
+				if x.Severity != agency.IssueNitpick && !unused.MatchString(x.Rule+" "+x.Message) {
 					said[call.Analyzer][f.Name] = true
 				}
 			}
