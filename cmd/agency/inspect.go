@@ -274,6 +274,9 @@ func qualityText(run agency.RunID, scores []scoredDoc) string {
 		for _, f := range s.Quality.Shown(agency.MaxQualityFindings) {
 			b.WriteString("  " + tui.Line(f) + "\n")
 		}
+		for _, why := range s.Quality.Failed {
+			b.WriteString("  not measured: " + tui.Line(why) + "\n")
+		}
 	}
 	return b.String()
 }

@@ -48,6 +48,8 @@ const (
 	StageOtherValues Stage = "other-values"   // the claim with other constants
 	StageGutted      Stage = "gutted"         // the claim with nothing but its commands' own files as they are
 	StageSpoken      Stage = "spoken-out"     // the claim without the comments by which it silences checks
+	StageAnalyzed    Stage = "analyzed"       // the claim under the base's settings of analyzers
+	StageFamiliar    Stage = "familiar"       // the base under the same analyzers
 	StageLanding     Stage = "landing"        // the merged tree
 	StageTarget      Stage = "target"         // the merge into the target branch
 )
@@ -66,6 +68,7 @@ func (s Stage) Words() string { return trials[s] }
 var trials = map[Stage]string{
 	StageAlone: "trial of some tests alone", StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",
 	StageOldBodies: "trial with the old bodies", StageOtherValues: "trial with other values",
+	StageAnalyzed: "trial for analyzers", StageFamiliar: "trial for analyzers of what was there",
 	StageGutted: "trial with nothing to test", StageSpoken: "trial without silencing comments",
 }
 
@@ -382,7 +385,7 @@ func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string)
 	s.Seals = s.Seals && !hasInstalled(tools) // and its layer is that of agents' things then
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
-		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
+		Argv: []string{"/bin/sh", "-c", line}, Limits: limitsOf(c.limits, cmd), Reads: c.o.Reads,
 		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env), Seals: s.Seals,
 	}
 	if cmd.Kind == agency.CheckSetup {
@@ -402,8 +405,7 @@ func (c *Checker) hosts(cmd Command) []string {
 	return append(slices.Clone(c.o.Hosts), c.o.SetupHosts...)
 }
 
-func (c *Checker) limitsOf(cmd Command) sandbox.Limits {
-	limits := c.limits
+func limitsOf(limits sandbox.Limits, cmd Command) sandbox.Limits {
 	limits.Wall = cmp.Or(max(cmd.Timeout, 0), DefaultTimeout)
 	return limits
 }
@@ -423,22 +425,59 @@ func (s Subject) layer() Layer { return cmp.Or(s.Layer, LayerAgents) }
 // Output is the standard output of a command that only asks, such as `go list`:
 // no receipt is kept of it. False where it failed or wrote more than is kept.
 func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout time.Duration) ([]byte, bool, error) {
+	out, res, err := c.Ask(ctx, s, Command{Line: line, Timeout: timeout}, c.o.Hosts)
+	return out, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutErr == nil, err
+}
+
+// Ask runs a command of which no receipt is kept, with a way out to some hosts only. What
+// it prints is kept up to 4 MiB; res.StdoutErr tells that there was more.
+func (c *Checker) Ask(ctx context.Context, s Subject, cmd Command, hosts []string) (text []byte, res sandbox.Result, err error) {
 	var out answer
-	spec, err := c.spec(ctx, s, Command{Line: line, Timeout: timeout}, line)
-	spec.Stdout = &out
+	spec, err := c.spec(ctx, s, cmd, cmd.Line)
+	spec.Stdout, spec.Hosts = &out, hosts
 	if err != nil {
-		return nil, false, err
+		return nil, res, err
 	}
-	res, err := c.Exec(ctx, s, Command{Line: line}, spec)
+	res, err = c.Exec(ctx, s, Command{Line: cmd.Line}, spec)
 	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", line, err)
+		return nil, res, fmt.Errorf("%s: %w", cmd.Line, err)
 	}
 	if res.Cause == sandbox.CauseCancelled {
 		if err := context.Cause(ctx); err != nil {
-			return nil, false, err
+			return nil, res, err
 		}
 	}
-	return out.text, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutErr == nil, nil
+	return out.text, res, nil
+}
+
+// Has tells whether commands may find a program: in PATH as they see it, at one of these
+// places in a dependency folder, or anywhere where a setup may have put it.
+func (c *packages) Has(program string, own []string, setup bool) bool {
+	paths := ecosystem.SystemPath
+	for _, kv := range c.o.Tools.Env {
+		if p, ok := strings.CutPrefix(kv, "PATH="); ok {
+			paths = p
+		}
+	}
+	seen := func(p string) bool {
+		at := p
+		for _, m := range slices.Concat(c.o.Tools.ReadOnly, c.o.Reads) {
+			if ecosystem.LiesIn(p, m.At) {
+				at = filepath.Join(m.Host, strings.TrimPrefix(p, m.At))
+			}
+		}
+		info, err := os.Stat(at)
+		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	}
+	if slices.ContainsFunc(filepath.SplitList(paths), func(dir string) bool { return seen(filepath.Join(dir, program)) }) {
+		return true
+	}
+	return len(own) > 0 && setup || slices.ContainsFunc(c.o.Dependencies, func(d Dependency) bool {
+		return slices.ContainsFunc(own, func(p string) bool {
+			rest, ok := strings.CutPrefix(p, d.Folder+"/")
+			return ok && seen(filepath.Join(d.Host, rest))
+		})
+	})
 }
 
 // MachineLimits are the sizes of a check (docs/design.md, Modes): three quarters of the

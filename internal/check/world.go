@@ -115,7 +115,7 @@ func (c *Checker) env(ctx context.Context, s Subject, cmd Command, now bool) (ha
 		World     string   `json:",omitempty"`
 		Work      string   `json:",omitempty"`
 	}{
-		5, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads,
+		5, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), limitsOf(c.limits, cmd), c.o.Reads,
 		installed, s.Coverage, c.hosts(cmd), s.Env, c.layerNames(ctx, s.Contract), online, world, work,
 	})
 	if err != nil { // plain data

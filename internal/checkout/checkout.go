@@ -38,6 +38,14 @@ type Maker struct {
 	closed []agency.ReceiptID
 }
 
+// Aside makes checkouts of the same step for another caller, whose commands stand back and
+// of whose receipts and time this one knows nothing.
+func (m *Maker) Aside() *Maker {
+	return &Maker{
+		Run: m.Run, Checker: m.Checker, Turns: m.Turns, Key: m.Key, ID: m.ID, Contract: m.Contract, Fence: m.Fence, Setup: m.Setup, Idle: true,
+	}
+}
+
 // Took is how long all commands took that really ran.
 func (m *Maker) Took() time.Duration { return m.took }
 

@@ -42,7 +42,7 @@ type Config struct {
 	Board             Board               `json:"board" doc:"messages between agents"`
 	Contracts         Contracts           `json:"contracts" doc:"what a contract may look like"`
 	Context           Context             `json:"context" doc:"what is staged for a session"`
-	Quality           Quality             `json:"quality" doc:"the quality score; it never outvotes a failed test"`
+	Quality           Quality             `json:"quality" doc:"the quality score, by what is built in and the analyzers that commands see (golangci-lint, staticcheck, gosec, ruff, bandit, ESLint, semgrep, clippy); it never outvotes a failed test"`
 	Sandbox           Sandbox             `json:"sandbox" doc:"what commands may reach and use"`
 	MCP               map[string]MCP      `json:"mcp" doc:"MCP servers by name" form:"name"`
 	Visibility        Visibility          `json:"visibility" doc:"what people see and decide"`

@@ -128,7 +128,7 @@ func (v *judgedWork) add(verdict agency.Verdict) {
 	v.TestsRed, v.LintRed = v.TestsRed || verdict.TestsRed, v.LintRed || verdict.LintRed
 	v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
 	if verdict.Quality.Line() != "" {
-		v.Quality = append(v.Quality, scoredWork{verdict.ContractID, verdict.Quality.Line(), verdict.Quality.Shown(maxShownFindings)})
+		v.Quality = append(v.Quality, scoredWork{verdict.ContractID, verdict.Quality.Line(), verdict.Quality.Shown(maxShownFindings), verdict.Quality.Failed})
 	}
 	v.Unproved, v.Expectations = v.Unproved.Add(verdict.Unproved), append(v.Expectations, verdict.Expectations...)
 }
@@ -138,6 +138,7 @@ type scoredWork struct {
 	Contract agency.ContractID
 	Line     string
 	Findings []string
+	Failed   []string // analyzers that gave nothing, and why
 }
 
 // maxShownFindings are the findings of a contract that a gate shows.

@@ -15,9 +15,11 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/code"
+	"agency/internal/secretscan"
 )
 
 const (
@@ -158,6 +160,35 @@ func secrets(f File) (out []agency.QualityFinding) {
 			out = append(out, agency.QualityFinding{
 				Analyzer: analyzer, Rule: "secret", Severity: severity, Dimension: agency.Security, File: f.Path, Line: s.Line,
 				Message: s.What + " stands in the source",
+			})
+		}
+	}
+	return append(out, leaks(f, severity, out)...)
+}
+
+// leaks are the secrets by gitleaks' rules that nothing else told of. Its rule for any key
+// is not for tests, whose keys are made up.
+func leaks(f File, severity agency.IssueSeverity, told []agency.QualityFinding) (out []agency.QualityFinding) {
+	if len(f.After) > maxSource || bytes.IndexByte(f.After, 0) >= 0 {
+		return nil
+	}
+	lines := strings.SplitAfter(string(f.After), "\n")
+	for i := 0; i < len(f.Added); {
+		from, n := f.Added[i], 0
+		for i < len(f.Added) && f.Added[i] == from+n {
+			i, n = i+1, n+1
+		}
+		if from < 1 || from-1+n > len(lines) {
+			return out
+		}
+		for _, l := range secretscan.Leaks(f.Path, strings.Join(lines[from-1:from-1+n], ""), from) {
+			known := func(k agency.QualityFinding) bool { return k.Line == l.Line }
+			if f.Test && l.Rule == "generic-api-key" || bytes.Contains(f.Before, []byte(l.Secret)) && l.Secret != "" || slices.ContainsFunc(told, known) || slices.ContainsFunc(out, known) {
+				continue
+			}
+			out = append(out, agency.QualityFinding{
+				Analyzer: analyzer, Rule: "secret", Severity: severity, Dimension: agency.Security, File: f.Path, Line: l.Line,
+				Message: "a secret by gitleaks' rule " + l.Rule + " stands in the source",
 			})
 		}
 	}

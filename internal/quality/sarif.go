@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 	"agency/internal/text"
 )
 
@@ -128,10 +130,17 @@ func WriteSARIF(w io.Writer, findings []agency.QualityFinding) error {
 	return out.Encode(log)
 }
 
-// ReadSARIF reads what an analyzer found. Files are relative to the root, where they stand
+// maxSARIF is how many keys and values a log may have: a text of empty results takes a
+// hundred times its size in memory.
+const maxSARIF = 300_000
+
+// ReadSARIF reads what an analyzer found, whoever wrote it. Files are relative to the root, where they stand
 // below it; results without a place are left out. Severities that nobody set are those of
 // the level: an error is major, a warning minor, a note a nitpick.
 func ReadSARIF(text []byte, root string) ([]agency.QualityFinding, error) {
+	if err := bounded.JSON(bytes.NewReader(text), maxSARIF, func([]string, json.Token) error { return nil }); err != nil {
+		return nil, fmt.Errorf("SARIF: %w", err)
+	}
 	var log sarifLog
 	if err := json.Unmarshal(text, &log); err != nil {
 		return nil, fmt.Errorf("SARIF: %w", err)
@@ -172,7 +181,7 @@ func (r sarifResult) finding(tool sarifDriver, root string) agency.QualityFindin
 	if at := r.Locations[0].Physical.Region; at != nil {
 		f.Line = at.StartLine
 	}
-	if f.Severity == "" {
+	if !slices.Contains(agency.IssueSeverities(), f.Severity) {
 		switch level {
 		case "error":
 			f.Severity = agency.IssueMajor
@@ -182,7 +191,7 @@ func (r sarifResult) finding(tool sarifDriver, root string) agency.QualityFindin
 			f.Severity = agency.IssueMinor
 		}
 	}
-	if f.Dimension == "" {
+	if !slices.Contains(agency.Dimensions(), f.Dimension) {
 		f.Dimension = dimensionOf(f.Analyzer, about)
 	}
 	return f

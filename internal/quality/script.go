@@ -11,6 +11,7 @@ import (
 // The rules of JavaScript and TypeScript.
 var (
 	jsPath      = rule{goPath.name, agency.IssueCritical, agency.Security, "a path is made of what a request says, and nothing keeps it within a folder"}
+	jsRedirect  = rule{"open-redirect", agency.IssueMajor, agency.Security, "whoever makes the request says where its answer leads: compare with the places that are allowed"}
 	jsHTML      = rule{goTemplate.name, agency.IssueMajor, agency.Security, "a text that is put together is taken for HTML: use textContent"}
 	jsTLS       = rule{goTLS.name, agency.IssueCritical, agency.Security, goTLS.says}
 	jsUnbounded = rule{goUnbounded.name, agency.IssueMajor, agency.Security, "the body of a request grows in memory without a limit"}
@@ -24,9 +25,11 @@ var (
 // jsRequest is what a request says, and jsFenced what keeps a path within a folder.
 var (
 	jsRequest = regexp.MustCompile(`\b(?:req|request|ctx)\.(?:params|query|body|url|path|headers)\b|\breq\.param\(`)
-	jsFenced  = regexp.MustCompile(`startsWith\(|basename\(|path\.relative|\.test\(|\.match\(|root:|includes\(|Number\(|parseInt\(|\.has\(`)
-	jsGathers = regexp.MustCompile(`\+=|\.push\(`)
-	jsGrows   = regexp.MustCompile(`\.(?:length|byteLength)\b|destroy\(|limit|max|content-length`)
+	// wholeRequest is nothing but what a request says: behind a part of its own it leads nowhere else.
+	wholeRequest = regexp.MustCompile(`^(?:req|request|ctx)\.(?:params|query|body)\.\w+$`)
+	jsFenced     = regexp.MustCompile(`startsWith\(|basename\(|path\.relative|\.test\(|\.match\(|root:|includes\(|Number\(|parseInt\(|\.has\(`)
+	jsGathers    = regexp.MustCompile(`\+=|\.push\(`)
+	jsGrows      = regexp.MustCompile(`\.(?:length|byteLength)\b|destroy\(|limit|max|content-length`)
 )
 
 func (s *source) script(n code.Node) {
@@ -82,6 +85,8 @@ func (s *source) scriptCall(n code.Node) {
 		s.at(n, fastHash)
 	case last == "on" && first.Text() == "'data'" || last == "on" && first.Text() == `"data"`:
 		s.scriptBody(n)
+	case last == "redirect" && wholeRequest.MatchString(s.value(argument(n, len(arguments(n))-1)).Text()) && !s.quiet(n, jsFenced):
+		s.at(n, jsRedirect)
 	case strings.HasPrefix(name, "fs.") || name == "path.join" || name == "path.resolve" || last == "sendFile" || last == "download":
 		s.scriptPath(n)
 	}

@@ -128,7 +128,7 @@ func arguments(call code.Node) (out []code.Node) {
 }
 
 func argument(call code.Node, i int) code.Node {
-	if all := arguments(call); i < len(all) {
+	if all := arguments(call); i >= 0 && i < len(all) {
 		return all[i]
 	}
 	return code.Node{}

@@ -1,7 +1,8 @@
 // Package secretscan finds the host's secrets in a change. What lands is what an
 // agent wrote, so a secret that it wrote would land, too, and leave the machine
 // with the next push. Agents are never shown one, but a repository may hold it, and
-// a command may copy it.
+// a command may copy it. What is a secret by its look, whoever's it is, the rules of
+// gitleaks tell (Leaks).
 package secretscan
 
 import (

@@ -36,12 +36,16 @@ type Findings struct {
 	Read bool `json:"read,omitempty"`
 	// Cut tells that a part of the output is not in List.
 	Cut bool `json:"cut,omitempty"`
+	// Lines are those of the findings of List that name one, the first few of each.
+	Lines [][]int `json:"lines,omitempty"`
 }
 
 // Bounds of what is kept of an output.
 const (
 	maxFindings    = 20_000
 	maxFindingText = 400 // bytes
+	// maxFindingLines are the lines that are kept of one.
+	maxFindingLines = 20
 )
 
 // The forms in which compilers, linters and type checkers say where: file:line,
@@ -89,7 +93,7 @@ func ReadFindings(text io.Reader, roots []string, cut bool) Findings {
 	for _, f := range r.beside.list {
 		r.found.add(Finding{File: f.File, Text: f.Text}, f.N)
 	}
-	out.List, out.Cut = r.found.list, cut || r.found.full || r.beside.full
+	out.List, out.Lines, out.Cut = r.found.list, r.found.lines, cut || r.found.full || r.beside.full
 	return out
 }
 
@@ -128,17 +132,17 @@ func (r *findingReader) line(line string) {
 		if text == "" {
 			text = "here"
 		}
-		r.add(m[1], text)
+		r.add(m[1], text, m[2])
 		r.heads("")
 		return
 	}
 	if m := underFile.FindStringSubmatch(line); m != nil && looksLikeFile(r.head) {
-		r.add(r.claim(), m[2])
+		r.add(r.claim(), m[2], m[1])
 		return
 	}
 	for _, form := range []*regexp.Regexp{colonPlace, parenPlace, wordPlace} {
 		if m := form.FindStringSubmatch(line); m != nil && looksLikeFile(m[1]) {
-			r.add(m[1], m[3])
+			r.add(m[1], m[3], m[2])
 			r.heads("")
 			return
 		}
@@ -161,8 +165,13 @@ func (r *findingReader) claim() string {
 	return r.head
 }
 
-func (r *findingReader) add(file, text string) {
-	r.found.add(Finding{File: path.Clean(r.moving(file)), Text: r.moving(text)}, 1)
+func (r *findingReader) add(file, text, line string) {
+	f := Finding{File: path.Clean(r.moving(file)), Text: r.moving(text)}
+	r.found.add(f, 1)
+	at, known := r.found.at[f]
+	if n, err := strconv.Atoi(line); known && err == nil {
+		r.found.note(at, n)
+	}
 }
 
 // gutter is the number of a line beside shown code.
@@ -223,9 +232,20 @@ func shortText(s string) string {
 
 // tallyFindings counts findings in the order in which they came.
 type tallyFindings struct {
-	list []Finding
-	at   map[Finding]int
-	full bool
+	list  []Finding
+	lines [][]int // of those of list that have some
+	at    map[Finding]int
+	full  bool
+}
+
+// note notes a line of a finding.
+func (t *tallyFindings) note(at, line int) {
+	for len(t.lines) <= at {
+		t.lines = append(t.lines, nil)
+	}
+	if len(t.lines[at]) < maxFindingLines {
+		t.lines[at] = append(t.lines[at], line)
+	}
 }
 
 func newFindings() tallyFindings { return tallyFindings{at: map[Finding]int{}} }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/changeset"
 	"agency/internal/check"
 	"agency/internal/git"
 	"agency/internal/testreport"
@@ -311,11 +312,15 @@ func namesOf(all []agency.Weakening) (out []string) {
 	return out
 }
 
-// spokenOut is the claim without these silences; a comment stays one, so that
-// what is left is no finding itself.
+// spokenOut is the claim without these silences.
 func (j *testRun) spokenOut(ctx context.Context, all []silence) (agency.OID, error) {
-	var set []git.Entry
-	for _, s := range j.f.sources {
+	return j.trees.With(ctx, j.task.claim, j.f.spoken(ctx, j.trees, all))
+}
+
+// spoken are the changed sources without these silences; a comment stays one, so that
+// what is left is no finding itself.
+func (f *facts) spoken(ctx context.Context, trees *changeset.Trees, all []silence) (set []git.Entry) {
+	for _, s := range f.sources {
 		text := s.after
 		for i := len(all) - 1; i >= 0; i-- {
 			if at := all[i]; at.path == s.path {
@@ -323,11 +328,11 @@ func (j *testRun) spokenOut(ctx context.Context, all []silence) (agency.OID, err
 			}
 		}
 		if !bytes.Equal(text, s.after) {
-			at := slices.IndexFunc(j.f.changes, func(c git.Change) bool { return c.Path == s.path })
-			set = append(set, j.trees.Store(ctx, s.path, j.f.changes[at].New.Mode, text))
+			at := slices.IndexFunc(f.changes, func(c git.Change) bool { return c.Path == s.path })
+			set = append(set, trees.Store(ctx, s.path, f.changes[at].New.Mode, text))
 		}
 	}
-	return j.trees.With(ctx, j.task.claim, set)
+	return set
 }
 
 // plainComment is what stands in the place of a silence, with as many lines.

@@ -98,12 +98,17 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	if claim.Measure, err = j.measuredOfRun(ctx, f.changes); err != nil {
 		return v, err
 	}
+	score, err := j.scoring(ctx, &f)
+	if err != nil {
+		return v, fmt.Errorf("quality: %w", err)
+	}
+	defer func() { err = errors.Join(err, score.stop()) }()
 	if err := j.find(ctx, &f, claim, base); err != nil {
 		return v, err
 	}
 	f.receipts = slices.Concat(base.Made(), claim.Made(), j.checkouts.Closed())
 	v = judge(f)
-	if err := j.score(ctx, &f, &v); err != nil {
+	if err := score.score(ctx, &f, &v); err != nil {
 		return v, fmt.Errorf("quality: %w", err)
 	}
 	return v, j.trees.Err()

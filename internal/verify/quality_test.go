@@ -2,11 +2,15 @@ package verify_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/verify"
+	"agency/internal/verify/verifytest"
 )
 
 const shellGo = `package p
@@ -75,6 +79,127 @@ func TestMovedLinesAreNotScored(t *testing.T) {
 	for _, f := range v.Quality.Findings {
 		if f.Rule == "shell-injection" {
 			t.Errorf("finding %v", f)
+		}
+	}
+}
+
+// eslintSh stands in for ESLint: it complains of calls of danger, unless its settings say off.
+const eslintSh = `#!/bin/sh
+grep -q off eslint.config.js && { echo '[]'; exit 0; }
+comma=
+printf '['
+for f in "$@"; do
+	case $f in ./*) ;; *) continue ;; esac
+	printf '%s{"filePath":"%s/%s","messages":[' "$comma" "$PWD" "${f#./}"
+	comma=,
+	grep -n 'danger(' "$f" | grep -v 'eslint-disable' | cut -d: -f1 | {
+		inner=
+		while read -r n; do
+			printf '%s{"ruleId":"no-danger","severity":2,"line":%s,"message":"no danger"}' "$inner" "$n"
+			inner=,
+		done
+	}
+	printf ']}'
+done
+echo ']'
+`
+
+// linted is a world without a toolchain, whose setup installs that ESLint as it stands in
+// the tree.
+func linted(t *testing.T) *world {
+	w := newWorld(t, map[string]string{
+		"state.txt": "bad\n", "tools/eslint.sh": eslintSh, "tools/rules.js": "module.exports = {};\n",
+		"eslint.config.js": "module.exports = [require('./tools/rules.js')];\n", "web/a.js": "exports.a = (s) => danger(s);\n",
+	})
+	w.commands = check.Commands{
+		Setup: "mkdir -p node_modules/.bin && cp tools/eslint.sh node_modules/.bin/eslint && chmod +x node_modules/.bin/eslint",
+		Test:  "grep -q good state.txt",
+	}
+	w.options.Quality = func(context.Context, agency.RunID) (*agency.QualityRules, error) { return &agency.QualityRules{}, nil }
+	w.verifier = verify.New(w.options)
+	return w
+}
+
+// lintedChange is a claim whose edited settings a person was told of before.
+func (w *world) lintedChange(files map[string]string) verify.Spec {
+	files["state.txt"] = "good\n"
+	spec := w.change(files)
+	for _, name := range []string{"state.txt", "tools/eslint.sh", "eslint.config.js"} {
+		spec.WeakenedBefore = append(spec.WeakenedBefore, agency.Weakening{Kind: agency.WeakControl, Name: name})
+	}
+	return spec
+}
+
+// found are the findings of analyzers that are not built in, one a line.
+func found(v agency.Verdict) (out []string) {
+	if v.Quality == nil {
+		return []string{"no score"}
+	}
+	for _, f := range v.Quality.Findings {
+		if f.Analyzer == "eslint" {
+			out = append(out, f.Where()+" "+f.Rule)
+		}
+	}
+	return append(out, v.Quality.Failed...)
+}
+
+// The project's own analyzers count in the lines that a change brought, and no change turns
+// one off, chooses its rules, or has it keep quiet.
+func TestAnalyzersOfTheProject(t *testing.T) {
+	w := linted(t)
+	bad := "exports.b = (s) => {\n  return danger(s);\n};\n"
+	for name, tt := range verifytest.Some(map[string]struct {
+		change map[string]string
+		want   []string
+	}{
+		"new file":                   {map[string]string{"web/b.js": bad}, []string{"web/b.js:2 no-danger"}},
+		"a line that had it before":  {map[string]string{"web/a.js": "exports.a = (text) => danger(text);\n"}, nil},
+		"one more":                   {map[string]string{"web/a.js": "exports.a = (text) => danger(text);\nexports.c = (s) => danger(s);\n"}, []string{"web/a.js:1 no-danger"}},
+		"turned off by its settings": {map[string]string{"web/b.js": bad, "eslint.config.js": "// off\n"}, []string{"web/b.js:2 no-danger"}},
+		"its settings are gone":      {map[string]string{"web/b.js": bad, "eslint.config.js": ""}, []string{"web/b.js:2 no-danger"}},
+		"what its settings load":     {map[string]string{"web/b.js": bad, "tools/rules.js": "exports.x = (s) => danger(s);\n"}, []string{"web/b.js:2 no-danger"}},
+		"silenced": {
+			map[string]string{"web/b.js": strings.Replace(bad, "danger(s);", "danger(s); // eslint-disable-line", 1)}, []string{"web/b.js:2 no-danger"},
+		},
+		"clean": {map[string]string{"web/b.js": "exports.b = 1;\n"}, nil},
+	}) {
+		v := w.verify(w.lintedChange(tt.change))
+		if got := found(v); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q; %v", name, got, tt.want, v.Reasons)
+		}
+	}
+}
+
+// Whoever writes what an analyzer prints decides nothing by it but its own findings of the
+// change, and takes no more than its time.
+func TestHostileAnalyzers(t *testing.T) {
+	w := linted(t)
+	w.options.AnalyzersFor = 12 * time.Second
+	w.verifier = verify.New(w.options)
+	bad := "exports.b = (s) => danger(s);\n"
+	say := func(file, rest string) string {
+		return "#!/bin/sh\necho '[{\"filePath\":\"" + file + "\",\"messages\":[{\"ruleId\":\"r\",\"severity\":2,\"line\":1,\"message\":\"forged\"}]}]'\n" + rest
+	}
+	for name, tt := range verifytest.Some(map[string]struct {
+		script string
+		want   string
+	}{
+		"forged":                {say("web/b.js", ""), "web/b.js:1 r"},
+		"another folder":        {say("../../etc/passwd", ""), ""},
+		"a path of the machine": {say("/etc/passwd", ""), ""},
+		"an unchanged file":     {say("web/a.js", ""), ""},
+		"much":                  {"#!/bin/sh\nhead -c 20000000 /dev/zero | tr '\\0' '['\n", "eslint failed: it printed more than is read"},
+		"deep":                  {"#!/bin/sh\nhead -c 2000000 /dev/zero | tr '\\0' '['\n", "eslint failed: it ended with 0: [["},
+		"hangs":                 {"#!/bin/sh\nsleep 1000\n", "eslint failed: it took longer than 6s"},
+		"leaves a process":      {say("web/b.js", "setsid sleep 1000 &\n"), "web/b.js:1 r"},
+		"writes":                {say("web/b.js", "for f in *.txt web/*; do echo broken > \"$f\"; done\n"), "web/b.js:1 r"},
+		"removes its settings":  {"#!/bin/sh\nrm -rf eslint.config.js web .git\necho '[]'\n", ""},
+		"fails":                 {"#!/bin/sh\necho 'no such rule' >&2\nexit 2\n", "eslint failed: it ended with 2: no such rule"},
+		"is not there":          {"#!/bin/sh\nexit 127\n", ""},
+	}) {
+		v := w.verify(w.lintedChange(map[string]string{"web/b.js": bad, "tools/eslint.sh": tt.script}))
+		if got := strings.Join(found(v), "; "); !v.Pass || !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: %t %q, want %q; %v", name, v.Pass, got, tt.want, v.Reasons)
 		}
 	}
 }

@@ -116,6 +116,9 @@ type Options struct {
 	// LinesFor is how long the search for changed lines that no test holds may take
 	// whatever the suite takes. Zero: three seconds.
 	LinesFor time.Duration
+	// AnalyzersFor is how long the analyzers of the project and the machine may take
+	// together, beside the tests. Zero: two minutes.
+	AnalyzersFor time.Duration
 	// Syntax reads sources for what a change can be taken out of. Needed.
 	Syntax *code.Engine
 	// Quality are the rules of a run's quality score, nil where there is none; nil: no run
@@ -140,6 +143,9 @@ func New(o Options) *Verifier {
 	}
 	if o.LinesFor <= 0 {
 		o.LinesFor = 3 * time.Second
+	}
+	if o.AnalyzersFor <= 0 {
+		o.AnalyzersFor = maxTime
 	}
 	return &Verifier{o: o, kept: verdicts.Store{DB: o.DB, AtWork: o.AtWork}}
 }

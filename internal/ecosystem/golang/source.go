@@ -28,7 +28,7 @@ func source() ecosystem.Source {
 			Declarations: declarations,
 			Does:         ecosystem.Lazy(`\bfunc\b`),
 			Maybe:        ecosystem.Lazy(`,\s*(?:\w+\s+)?bool\s*\)\s*\{?\s*$`),
-			Silences:     ecosystem.Lazy(`//\s*(?:nolint\b|lint:(?:file-)?ignore\b|#nosec\b|revive:disable)[^\n]*`),
+			Silences:     ecosystem.Lazy(`//\s*(?:nolint\b|lint:(?:file-)?ignore\b|#nosec\b|gosec:disable|nosemgrep|revive:disable)[^\n]*`),
 		},
 		Names:    ecosystem.Names{By: ecosystem.ByFolder},
 		Packages: ecosystem.Packages{Form: listForm, Affected: affected},

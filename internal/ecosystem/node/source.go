@@ -35,7 +35,7 @@ func source() ecosystem.Source {
 			Yields:   ecosystem.Lazy(`\b(?:return|yield)\b[ \t]*[^\s;}]`),
 			Does:     ecosystem.Lazy(`\bfunction\b|=>|\bclass\b|\)\s*\{`),
 			Untyped:  true,
-			Silences: ecosystem.Lazy(`//\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|deno-lint-ignore)[^\n]*|/\*\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|eslint\s+[\w@/-]+\s*:)(?:[^*]|\*[^/])*\*/`),
+			Silences: ecosystem.Lazy(`//\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|deno-lint-ignore|nosemgrep)[^\n]*|/\*\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|eslint\s+[\w@/-]+\s*:)(?:[^*]|\*[^/])*\*/`),
 			Warns:    true,
 			Marks:    textMarks,
 		},
