@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/code/lsp"
 	"agency/internal/codebase"
 )
 
@@ -24,7 +25,12 @@ type Files struct {
 	skills *os.Root
 	// Symbols answers for the symbols of the files. It is set before the first call.
 	Symbols *codebase.Engine
+	// Servers are the language servers that see the files; nil: none.
+	Servers *lsp.Workspace
 }
+
+// Code is the files as what answers for their symbols sees them.
+func (f *Files) Code() codebase.Tree { return f.Symbols.Of(f.FS()).Asking(f.Servers) }
 
 // SetGuard sets what is asked before a file is written or deleted, with its
 // path below the root; its error refuses the call. Set it before the first
