@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/code"
 	"agency/internal/code/gotypes"
 	"agency/internal/code/lsp"
 	"agency/internal/code/symbols"
@@ -52,6 +53,9 @@ func (r *servedRename) run(ctx context.Context) error {
 	if len(found.Unresolved) > 0 {
 		return &gotypes.Refused{Why: "the language server " + r.Name() + " cannot tell what these places mean", Places: r.lines(ctx, found.Unresolved)}
 	}
+	if err := r.inherited(); err != nil {
+		return err
+	}
 	edits, err := r.Rename(ctx, r.file.Path, r.d.NameStart, r.to)
 	if err != nil {
 		return err
@@ -63,6 +67,28 @@ func (r *servedRename) run(ctx context.Context) error {
 		return err
 	}
 	return r.check(ctx)
+}
+
+// inherited refuses a member of a class of Python that may override one, or be overridden:
+// servers of it rename one of them and leave the others.
+func (r *servedRename) inherited() error {
+	if r.d.Container == "" || r.file.Language != code.Python {
+		return nil
+	}
+	for _, p := range slices.Sorted(maps.Keys(r.files)) {
+		f := r.files[p]
+		for _, d := range f.Definitions {
+			if d.Name != r.d.Name || d.Container == "" {
+				continue
+			}
+			for _, class := range f.Named(d.Container) {
+				if _, bases, _ := strings.Cut(class.Signature, "("); class.Kind == symbols.Class && strings.Trim(bases, "): ") != "" {
+					return no("%s:%d: %s is a member of a class with bases: whether one overrides the other is not told", p, d.Line, d.Path())
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // lines are places as a refusal names them.

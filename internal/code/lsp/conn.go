@@ -29,7 +29,7 @@ type conn struct {
 	stop context.CancelFunc
 	// bytes: it counts characters in bytes; pulls: it answers when asked for diagnostics.
 	bytes, pulls bool
-	over sync.WaitGroup // the process, and who reads and writes
+	over         sync.WaitGroup // the process, and who reads and writes
 
 	mu   sync.Mutex
 	why  error // set once it is of no use any more

@@ -187,7 +187,11 @@ func (w *Workspace) Ask(ctx context.Context, l code.Language, read func(path str
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	return s.ask(ctx, read, do)
+	err = s.ask(ctx, read, do)
+	if s.alive() && errors.Is(ctx.Err(), context.DeadlineExceeded) { // it hangs, and would again
+		s.died(err)
+	}
+	return err
 }
 
 // AskWarm is Ask of a server that runs and is not being asked. Where none runs it begins
