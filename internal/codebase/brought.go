@@ -19,7 +19,7 @@ func (t Tree) Brought(ctx context.Context, changes []FileChange) (out []string) 
 	ctx, cancel := context.WithTimeout(ctx, broughtTime)
 	defer cancel()
 	for _, c := range changes {
-		found, err := t.brought(ctx, c)
+		found, err := brought(ctx, t, c)
 		if err != nil {
 			continue // an answer that does not come at once is none
 		}
@@ -33,7 +33,7 @@ func (t Tree) Brought(ctx context.Context, changes []FileChange) (out []string) 
 	return out
 }
 
-func (t Tree) brought(ctx context.Context, c FileChange) (found []lsp.Fault, err error) {
+func brought(ctx context.Context, t Tree, c FileChange) (found []lsp.Fault, err error) {
 	l := code.SyntaxOf(c.Path)
 	if len(c.Before) > maxFile || len(c.After) > maxFile {
 		return nil, lsp.ErrTooMuch

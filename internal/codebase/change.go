@@ -52,7 +52,7 @@ func (t Tree) Rename(ctx context.Context, symbol, file, to string) (Change, erro
 			return out, refused(d.Name, err)
 		}
 		out = Change{Certainty: Types, Files: changeOf(t, after), Places: len(refs)}
-	} else if out, err = t.renameOther(ctx, f, text, d, to); err != nil {
+	} else if out, err = renameOther(ctx, t, f, text, d, to); err != nil {
 		return out, refused(d.Name, err)
 	}
 	out.Notes, err = t.mentions(ctx, d.Name, out.Files)
@@ -60,8 +60,8 @@ func (t Tree) Rename(ctx context.Context, symbol, file, to string) (Change, erro
 }
 
 // renameOther renames by a language server where one is of use, and else by syntax.
-func (t Tree) renameOther(ctx context.Context, f symbols.File, text []byte, d symbols.Definition, to string) (Change, error) {
-	out, err := t.renameServed(ctx, f, d, to)
+func renameOther(ctx context.Context, t Tree, f symbols.File, text []byte, d symbols.Definition, to string) (Change, error) {
+	out, err := renameServed(ctx, t, f, d, to)
 	if r := (*gotypes.Refused)(nil); err == nil || ctx.Err() != nil || errors.As(err, &r) {
 		return out, err
 	}

@@ -217,7 +217,7 @@ func (t Tree) References(ctx context.Context, symbol, file string) (Used, error)
 			return out, ctx.Err()
 		}
 	}
-	found, err := t.served(ctx, f, d)
+	found, err := served(ctx, t, f, d)
 	if err == nil {
 		out.Places, out.Unsure = t.placesOf(ctx, found.Refs), t.placesOf(ctx, found.Unresolved)
 		return out, nil

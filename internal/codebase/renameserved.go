@@ -17,14 +17,14 @@ import (
 // renameServed renames by a language server. What it would change is not believed: its edits
 // must be of all references and of nothing else, each place of the name must be told, and
 // the server must find the same places under the new name, and no new error.
-func (t Tree) renameServed(ctx context.Context, f symbols.File, d symbols.Definition, to string) (out Change, err error) {
+func renameServed(ctx context.Context, t Tree, f symbols.File, d symbols.Definition, to string) (out Change, err error) {
 	if !plainName.MatchString(to) {
 		return out, no("%q is no name", to)
 	}
 	if to == d.Name {
 		return out, no("it has this name already")
 	}
-	err = t.asking(ctx, f, d, func(ctx context.Context, q *asked) error {
+	err = asking(ctx, t, f, d, func(ctx context.Context, q *asked) error {
 		r := servedRename{asked: q, to: to, after: map[string][]byte{}}
 		err := r.run(ctx)
 		if refused := (*lsp.Refusal)(nil); errors.As(err, &refused) {

@@ -34,8 +34,8 @@ func noteOf(err error) string {
 // served is what a language server says of a definition. Each place of the name that is none
 // of its references is looked up by itself: one of which the server cannot say what it
 // stands for is not resolved.
-func (t Tree) served(ctx context.Context, f symbols.File, d symbols.Definition) (found gotypes.Found, err error) {
-	err = t.asking(ctx, f, d, func(ctx context.Context, q *asked) error {
+func served(ctx context.Context, t Tree, f symbols.File, d symbols.Definition) (found gotypes.Found, err error) {
+	err = asking(ctx, t, f, d, func(ctx context.Context, q *asked) error {
 		found, err = q.references(ctx)
 		return err
 	})
@@ -53,7 +53,7 @@ type asked struct {
 }
 
 // asking puts a question to the server of a file's language.
-func (t Tree) asking(ctx context.Context, f symbols.File, d symbols.Definition, do func(context.Context, *asked) error) error {
+func asking(ctx context.Context, t Tree, f symbols.File, d symbols.Definition, do func(context.Context, *asked) error) error {
 	if t.servers == nil {
 		return lsp.ErrAbsent
 	}

@@ -29,22 +29,6 @@ type Files struct {
 	Servers *lsp.Workspace
 }
 
-// Code is the files as what answers for their symbols sees them.
-func (f *Files) Code() codebase.Tree { return f.Symbols.Of(f.FS()).Asking(f.Servers) }
-
-// Brought is what the answer to a change ends with: the errors that it brought, as far as they
-// are known at once. Before is nil of a new file.
-func (f *Files) Brought(ctx context.Context, changes ...codebase.FileChange) string {
-	if f.Servers == nil {
-		return ""
-	}
-	all := f.Code().Brought(ctx, changes)
-	if len(all) == 0 {
-		return ""
-	}
-	return "\nerrors that this brought:\n" + strings.Join(all, "\n") + "\n"
-}
-
 // SetGuard sets what is asked before a file is written or deleted, with its
 // path below the root; its error refuses the call. Set it before the first
 // call.

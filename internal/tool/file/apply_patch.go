@@ -168,7 +168,7 @@ func (p *patching) carryOut() (tool.Result, error) {
 			changes = append(changes, codebase.FileChange{Path: s.rel, Before: s.before, After: s.after})
 		}
 	}
-	res := tool.Wrote(p.steps[0].rel, strings.Join(p.said, "\n")+"\n"+p.env.Files.Brought(p.ctx, changes...))
+	res := tool.Wrote(p.steps[0].rel, strings.Join(p.said, "\n")+"\n"+tool.Brought(p.ctx, p.env.Files, changes...))
 	for _, s := range p.steps[1:] {
 		res.AlsoWrote = append(res.AlsoWrote, s.rel)
 	}

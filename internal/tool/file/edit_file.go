@@ -47,7 +47,7 @@ func editFile() tool.Tool {
 			times = fmt.Sprintf(", %d places", e.count)
 		}
 		return tool.Wrote(t.Rel, fmt.Sprintf("edited %s at line %d%s\n%s", t.Rel, e.line, times, around(e.content, e.line, countLines(a.NewText)))+
-			env.Files.Brought(ctx, codebase.FileChange{Path: t.Rel, Before: t.Data, After: []byte(e.content)})), nil
+			tool.Brought(ctx, env.Files, codebase.FileChange{Path: t.Rel, Before: t.Data, After: []byte(e.content)})), nil
 	})
 }
 

@@ -44,7 +44,7 @@ func writeFile() tool.Tool {
 			verb = "replaced"
 		}
 		return tool.Wrote(rel, fmt.Sprintf("%s %s (%s, %s)", verb, rel, agency.Things(countLines(a.Content), "line", "lines"), tool.Size(int64(len(a.Content))))+
-			env.Files.Brought(ctx, codebase.FileChange{Path: rel, Before: old, After: []byte(a.Content)})), nil
+			tool.Brought(ctx, env.Files, codebase.FileChange{Path: rel, Before: old, After: []byte(a.Content)})), nil
 	})
 }
 
