@@ -21,7 +21,8 @@ func codeCommand(a *app) *cobra.Command {
 of the repository is run.
 
 Each answer says how sure it is: types (Go, by its type checker), syntax (other
-languages: names are not resolved) or text. A search of a repository that is not
+languages: names are not resolved) or text. Language servers are asked by agents
+alone, in their sandbox. A search of a repository that is not
 indexed yet answers by text, and indexes it before the command ends, for later
 ones. The index is in the repository's state folder, which the first run makes;
 before that every search is by text.`,

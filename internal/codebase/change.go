@@ -52,15 +52,26 @@ func (t Tree) Rename(ctx context.Context, symbol, file, to string) (Change, erro
 			return out, refused(d.Name, err)
 		}
 		out = Change{Certainty: Types, Files: changeOf(t, after), Places: len(refs)}
-	} else {
-		r := syntaxRename{t: t, file: f, text: text, d: d, to: to, after: map[string][]byte{}}
-		if err := r.run(ctx); err != nil {
-			return out, refused(d.Name, err)
-		}
-		out = Change{Certainty: Syntax, Files: changeOf(t, r.after), Places: r.places}
+	} else if out, err = renameOther(ctx, t, f, text, d, to); err != nil {
+		return out, refused(d.Name, err)
 	}
 	out.Notes, err = t.mentions(ctx, d.Name, out.Files)
 	return out, err
+}
+
+// renameOther renames by a language server where one is of use, and else by syntax.
+func renameOther(ctx context.Context, t Tree, f symbols.File, text []byte, d symbols.Definition, to string) (Change, error) {
+	out, err := renameServed(ctx, t, f, d, to)
+	if r := (*gotypes.Refused)(nil); err == nil || ctx.Err() != nil || errors.As(err, &r) {
+		return out, err
+	}
+	note := noteOf(err)
+	r := syntaxRename{t: t, file: f, text: text, d: d, to: to, after: map[string][]byte{}}
+	err = r.run(ctx)
+	if is := (*gotypes.Refused)(nil); note != "" && errors.As(err, &is) {
+		is.Why += " (" + note + ")"
+	}
+	return Change{Certainty: Syntax, Files: changeOf(t, r.after), Places: r.places}, err
 }
 
 // refused puts what is not done into an error that whoever asked can act on.

@@ -4,7 +4,8 @@
 // writes it.
 //
 // Each answer says how sure it is. Go is known by types (package gotypes), other languages
-// by syntax (package symbols), and what has no syntax here by its text.
+// where a language server sees the checkout (package lsp) and else by syntax (package
+// symbols), and what has no syntax here by its text.
 package codebase
 
 import (
@@ -21,6 +22,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/code"
 	"agency/internal/code/gotypes"
+	"agency/internal/code/lsp"
 	"agency/internal/code/symbols"
 	"agency/internal/store/fulltext"
 )
@@ -75,13 +77,20 @@ func (e *Engine) others() *gotypes.Outside {
 
 // Tree is a checkout that is asked about.
 type Tree struct {
-	e    *Engine
-	fsys fs.FS
+	e       *Engine
+	fsys    fs.FS
+	servers *lsp.Workspace // nil: none
 }
 
 // Of is the checkout with these files. What the file system opens must not wait, such as a
 // pipe does.
-func (e *Engine) Of(fsys fs.FS) Tree { return Tree{e, fsys} }
+func (e *Engine) Of(fsys fs.FS) Tree { return Tree{e: e, fsys: fsys} }
+
+// Asking is the checkout with the language servers that see it.
+func (t Tree) Asking(servers *lsp.Workspace) Tree {
+	t.servers = servers
+	return t
+}
 
 // Skipped tells whether a folder holds others' code, or what is made of code.
 func Skipped(name string) bool {

@@ -191,6 +191,8 @@ type Used struct {
 	Unsure []Place `json:"unsure,omitempty"`
 	// More: there are more files than were looked at.
 	More bool `json:"more,omitempty"`
+	// Note says why there is no better answer, where there might have been one.
+	Note string `json:"note,omitempty"`
 }
 
 // References finds the places of what a file defines under a symbol, which is a name or the
@@ -215,7 +217,15 @@ func (t Tree) References(ctx context.Context, symbol, file string) (Used, error)
 			return out, ctx.Err()
 		}
 	}
-	out.Certainty = Syntax
+	found, err := served(ctx, t, f, d)
+	if err == nil {
+		out.Places, out.Unsure = t.placesOf(ctx, found.Refs), t.placesOf(ctx, found.Unresolved)
+		return out, nil
+	}
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	out.Certainty, out.Note = Syntax, noteOf(err)
 	sure, unsure, err := t.bySyntax(ctx, file, d.Name)
 	out.Places, out.Unsure = t.placesOf(ctx, sure), t.placesOf(ctx, unsure)
 	if out.More = errors.Is(err, errTooMany); out.More {

@@ -88,6 +88,7 @@ func (t *Toolset) Close() {
 		t.Ends()
 	}
 	if t.Files != nil {
+		t.Files.Servers.Close()
 		_ = t.Files.Close() // only a folder's handle
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/code/lsp"
 	"agency/internal/codebase"
 )
 
@@ -24,6 +25,8 @@ type Files struct {
 	skills *os.Root
 	// Symbols answers for the symbols of the files. It is set before the first call.
 	Symbols *codebase.Engine
+	// Servers are the language servers that see the files; nil: none.
+	Servers *lsp.Workspace
 }
 
 // SetGuard sets what is asked before a file is written or deleted, with its

@@ -22,6 +22,7 @@ import (
 	"agency/internal/bounded"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/code/lsp"
 	"agency/internal/codebase"
 	"agency/internal/deps"
 	"agency/internal/git"
@@ -100,8 +101,9 @@ type resources struct {
 	reads  []sandbox.Mount
 	skills string // the user's, as the run keeps them; "": none
 
-	servers servers
-	ahead   ahead
+	servers   servers
+	languages *lsp.Keeper
+	ahead     ahead
 }
 
 // of finds or makes the resources of a recorded run.
@@ -149,7 +151,7 @@ type outlets struct{}
 func (outlets) Open(hosts []string) sandbox.Outlet { return proxy.New(hosts) }
 
 func (r *Runs) build(ctx context.Context, repo string, c host.RunConfig) (*resources, error) {
-	b := &resources{repo: repo, kept: c}
+	b := &resources{repo: repo, kept: c, languages: lsp.NewKeeper(maxLanguageServers)}
 	var err error
 	if b.runner, err = sandbox.New(sandbox.Options{
 		Mode: sandbox.Mode(c.Config.Sandbox.Mode), StateDir: r.o.StateDir, Loopback: c.Config.Sandbox.Loopback == "allow",

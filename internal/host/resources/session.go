@@ -231,6 +231,7 @@ func (s *Sessions) toolset(ctx context.Context, b *resources, o session.ToolsetO
 		return nil, err
 	}
 	t.Files.Symbols, t.Background.Secrets = s.Runs.o.Code, s.Models.secrets.Redactor
+	t.Files.Servers = s.languages(b, o)
 	if err := s.tell(ctx, o.Spec, firstOf(t.Files.SkillFaults())); err != nil {
 		t.Close()
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/codebase"
 	"agency/internal/tool"
 )
 
@@ -161,7 +162,13 @@ func (p *patching) carryOut() (tool.Result, error) {
 			return tool.Result{}, err
 		}
 	}
-	res := tool.Wrote(p.steps[0].rel, strings.Join(p.said, "\n")+"\n")
+	var changes []codebase.FileChange
+	for _, s := range p.steps {
+		if !s.gone {
+			changes = append(changes, codebase.FileChange{Path: s.rel, Before: s.before, After: s.after})
+		}
+	}
+	res := tool.Wrote(p.steps[0].rel, strings.Join(p.said, "\n")+"\n"+tool.Brought(p.ctx, p.env.Files, changes...))
 	for _, s := range p.steps[1:] {
 		res.AlsoWrote = append(res.AlsoWrote, s.rel)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/codebase"
 	"agency/internal/tool"
 )
 
@@ -45,7 +46,8 @@ func editFile() tool.Tool {
 		if e.count > 1 {
 			times = fmt.Sprintf(", %d places", e.count)
 		}
-		return tool.Wrote(t.Rel, fmt.Sprintf("edited %s at line %d%s\n%s", t.Rel, e.line, times, around(e.content, e.line, countLines(a.NewText)))), nil
+		return tool.Wrote(t.Rel, fmt.Sprintf("edited %s at line %d%s\n%s", t.Rel, e.line, times, around(e.content, e.line, countLines(a.NewText)))+
+			tool.Brought(ctx, env.Files, codebase.FileChange{Path: t.Rel, Before: t.Data, After: []byte(e.content)})), nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/codebase"
 	"agency/internal/tool"
 )
 
@@ -26,12 +27,12 @@ func writeFile() tool.Tool {
 		if err := env.Files.MayWrite(ctx, rel); err != nil {
 			return tool.Result{}, err
 		}
-		if existed && strings.Contains(a.Content, agency.Redacted) {
-			old, err := env.Files.ReadAll(rel)
-			if err != nil {
+		var old []byte
+		if existed {
+			if old, err = env.Files.ReadAll(rel); err != nil && strings.Contains(a.Content, agency.Redacted) {
 				return tool.Result{}, tool.Says(err, a.Path)
 			}
-			if env.Overwrites(string(old), "", a.Content) {
+			if strings.Contains(a.Content, agency.Redacted) && env.Overwrites(string(old), "", a.Content) {
 				return notOver(a.Path), nil
 			}
 		}
@@ -42,7 +43,8 @@ func writeFile() tool.Tool {
 		if existed {
 			verb = "replaced"
 		}
-		return tool.Wrote(rel, fmt.Sprintf("%s %s (%s, %s)", verb, rel, agency.Things(countLines(a.Content), "line", "lines"), tool.Size(int64(len(a.Content))))), nil
+		return tool.Wrote(rel, fmt.Sprintf("%s %s (%s, %s)", verb, rel, agency.Things(countLines(a.Content), "line", "lines"), tool.Size(int64(len(a.Content))))+
+			tool.Brought(ctx, env.Files, codebase.FileChange{Path: rel, Before: old, After: []byte(a.Content)})), nil
 	})
 }
 

@@ -86,6 +86,7 @@ func change(ctx context.Context, env *tool.Env, file string, make func(rel strin
 	if len(c.Notes) > 0 {
 		fmt.Fprintf(&b, "%s:\n%s\n", about, strings.Join(c.Notes, "\n"))
 	}
+	b.WriteString(strings.TrimPrefix(tool.Brought(ctx, env.Files, c.Files...), "\n"))
 	res := tool.Wrote(t.Rel, b.String()+sure(c.Certainty))
 	for _, f := range c.Files {
 		if f.Path != t.Rel {

@@ -102,6 +102,9 @@ func getSymbolReferences() tool.Tool {
 		if out.More {
 			text += "[the repository has more files than were looked at; search_files sees all of them]\n"
 		}
+		if out.Note != "" {
+			text += "[" + tool.Printable(out.Note) + "]\n"
+		}
 		if len(out.Unsure) > 0 {
 			text += fmt.Sprintf("may be of something else, %d:\n", len(out.Unsure)) + shown(out.Unsure, mostUnsure)
 		}

@@ -1,0 +1,134 @@
+package codebase
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"agency/internal/code/lsp"
+)
+
+// servedTree makes a checkout of Python with a server that answers these, by method; what it is
+// not asked for here it answers with nothing.
+func servedTree(t *testing.T, answers map[string]string) Tree {
+	t.Helper()
+	all := map[string]string{
+		"initialize": `{"capabilities":{"diagnosticProvider":{}}}`, "textDocument/diagnostic": `{"items":[]}`,
+		"textDocument/references": `[` + spot("a.py", 0, 4, 9) + `,` + spot("b.py", 1, 0, 5) + `,` + spot("b.py", 0, 14, 19) + `]`,
+		"textDocument/rename":     renames(`"file:///r/a.py":[`+edit(0, 4, 9)+`]`, `"file:///r/b.py":[`+edit(1, 0, 5)+`,`+edit(0, 14, 19)+`]`),
+		"textDocument/definition": `[` + spot("c.py", 0, 0, 5) + `]`,
+	}
+	maps.Copy(all, answers)
+	k := lsp.NewKeeper(1)
+	w := k.Open("/r", func(ctx context.Context, p lsp.Process) (int, error) {
+		defer func() { _ = p.Stdin.Close() }()
+		defer context.AfterFunc(ctx, func() { _ = p.Stdin.Close() })()
+		in := bufio.NewReader(p.Stdin)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return 0, nil
+			}
+			n, _ := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "Content-Length: ")))
+			_, _ = in.ReadString('\n')
+			body := make([]byte, n)
+			if _, err := io.ReadFull(in, body); err != nil {
+				return 0, nil
+			}
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(body, &m)
+			if m.ID == nil {
+				if m.Method == "textDocument/didChange" && all["after"] != "" && strings.Contains(string(body), "hi_you") {
+					all["textDocument/references"] = all["after"]
+				}
+				continue
+			}
+			answer := all[m.Method]
+			if answer == "" {
+				answer = "null"
+			}
+			answer = `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + answer + `}`
+			if _, err := fmt.Fprintf(p.Stdout, "Content-Length: %d\r\n\r\n%s", len(answer), answer); err != nil {
+				return 0, nil
+			}
+		}
+	})
+	t.Cleanup(w.Close)
+	return one().Of(fstest.MapFS{
+		"a.py": {Data: []byte("def greet():\n    return 1\n")}, "b.py": {Data: []byte("from a import greet\ngreet()\n")},
+		"e.py": {Data: []byte("hi_you = 3\n")},
+		"c.py": {Data: []byte("greet = 2\n")}, "d.py": {Data: []byte("class D:\n    def other(self):\n        return 1\nclass E(D):\n    def other(self):\n        return 2\n")},
+	}).Asking(w)
+}
+
+func spot(file string, line, from, to int) string {
+	return fmt.Sprintf(`{"uri":"file:///r/%s","range":{"start":{"line":%d,"character":%d},"end":{"line":%d,"character":%d}}}`, file, line, from, line, to)
+}
+
+func edit(line, from, to int) string {
+	return fmt.Sprintf(`{"range":{"start":{"line":%d,"character":%d},"end":{"line":%d,"character":%d}},"newText":"hi_you"}`, line, from, line, to)
+}
+
+func renames(files ...string) string { return `{"changes":{` + strings.Join(files, ",") + `}}` }
+
+const after = "after"
+
+var moved = `[` + spot("a.py", 0, 4, 10) + `,` + spot("b.py", 1, 0, 6) + `,` + spot("b.py", 0, 14, 20) + `]`
+
+// A server's answer is by types; what it has no answer for is not sure.
+func TestServedReferences(t *testing.T) {
+	u, err := servedTree(t, nil).References(t.Context(), "greet", "a.py")
+	if err != nil || u.Certainty != Types || len(u.Places) != 3 || len(u.Unsure) != 0 || !u.Places[0].Defines {
+		t.Errorf("%+v, %v", u, err)
+	}
+	u, err = servedTree(t, map[string]string{"textDocument/definition": "[]"}).References(t.Context(), "greet", "a.py")
+	if err != nil || u.Certainty != Types || len(u.Unsure) != 1 || u.Unsure[0].Path != "c.py" {
+		t.Errorf("%+v, %v", u, err)
+	}
+	// One that does not know the definition is of no use: by syntax, and why.
+	u, err = servedTree(t, map[string]string{"textDocument/references": "null"}).References(t.Context(), "greet", "a.py")
+	if err != nil || u.Certainty != Syntax || !strings.Contains(u.Note, "does not know greet") {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+// A renaming is that of all references, or none: what a server leaves out, adds or cannot
+// tell refuses it.
+func TestServedRename(t *testing.T) {
+	c, err := servedTree(t, map[string]string{after: moved}).Rename(t.Context(), "greet", "a.py", "hi_you")
+	if err != nil || c.Certainty != Types || c.Places != 3 || len(c.Files) != 2 || string(c.Files[1].After) != "from a import hi_you\nhi_you()\n" {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	for name, f := range map[string]struct {
+		answers map[string]string
+		want    string
+	}{
+		"leaves out":   {map[string]string{"textDocument/rename": renames(`"file:///r/a.py":[` + edit(0, 4, 9) + `]`)}, "leave out"},
+		"adds":         {map[string]string{"textDocument/rename": renames(`"file:///r/a.py":[` + edit(0, 4, 9) + `,` + edit(1, 4, 10) + `]`)}, "more than the name"},
+		"outside":      {map[string]string{"textDocument/rename": renames(`"file:///etc/passwd":[` + edit(0, 4, 9) + `]`)}, "outside"},
+		"others' code": {map[string]string{"textDocument/rename": renames(`"file:///r/node_modules/x.py":[` + edit(0, 0, 0) + `]`)}, "outside"},
+		"overlaps":     {map[string]string{"textDocument/rename": renames(`"file:///r/a.py":[`+edit(0, 4, 9)+`,`+edit(0, 3, 9)+`]`, `"file:///r/b.py":[`+edit(1, 0, 5)+`,`+edit(0, 14, 19)+`]`)}, "overlap"},
+		"cannot tell":  {map[string]string{"textDocument/definition": "[]"}, "cannot tell"},
+		"captures":     {map[string]string{after: strings.TrimSuffix(moved, "]") + `,` + spot("e.py", 0, 0, 6) + `]`}, "there is another hi_you"},
+		"is captured":  {map[string]string{after: `[` + spot("a.py", 0, 4, 10) + `]`}, "something else"},
+	} {
+		_, err := servedTree(t, f.answers).Rename(t.Context(), "greet", "a.py", "hi_you")
+		if err == nil || !strings.Contains(err.Error(), f.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	none := map[string]string{"textDocument/references": `[` + spot("d.py", 1, 8, 13) + `]`, "textDocument/definition": `[` + spot("d.py", 4, 8, 13) + `]`}
+	if _, err := servedTree(t, none).Rename(t.Context(), "D.other", "d.py", "hi_you"); err == nil || !strings.Contains(err.Error(), "class with bases") {
+		t.Error(err)
+	}
+}
