@@ -47,13 +47,10 @@ type Engine struct {
 	syntax *code.Engine
 	place  func() gotypes.Place
 	index  *fulltext.Index // nil: none
-	work   sync.WaitGroup  // what is indexed behind an answer
+	behind behind          // what is done behind answers
 
 	mu      sync.Mutex
 	outside *gotypes.Outside
-	busy    bool // something is being indexed
-	stop    context.CancelFunc
-	closed  bool
 	kept    map[[sha256.Size]byte]symbols.File // by the file's name and text
 }
 
@@ -75,13 +72,14 @@ func (e *Engine) others() *gotypes.Outside {
 
 // Tree is a checkout that is asked about.
 type Tree struct {
-	e    *Engine
-	fsys fs.FS
+	e        *Engine
+	fsys     fs.FS
+	embedder Embedder // nil: none
 }
 
 // Of is the checkout with these files. What the file system opens must not wait, such as a
 // pipe does.
-func (e *Engine) Of(fsys fs.FS) Tree { return Tree{e, fsys} }
+func (e *Engine) Of(fsys fs.FS) Tree { return Tree{e: e, fsys: fsys} }
 
 // Skipped tells whether a folder holds others' code, or what is made of code.
 func Skipped(name string) bool {

@@ -37,6 +37,8 @@ type Searched struct {
 	Passages  []Passage `json:"passages"`
 	// Indexing: the index is being made, so this is by the letters of the words alone.
 	Indexing bool `json:"indexing,omitempty"`
+	// Note is what stood in the way of an answer by meaning, where one was asked for.
+	Note string `json:"note,omitempty"`
 	// Partial: the checkout has more text than is searched; what comes later by path was not.
 	Partial bool `json:"partial,omitempty"`
 }
@@ -55,6 +57,12 @@ const (
 	partsWeight = 0.3
 )
 
+// query is what is looked for: as it was asked, and its words.
+type query struct {
+	text  string
+	terms []string
+}
+
 // source is a file as it is searched.
 type source struct {
 	path, key string
@@ -72,8 +80,8 @@ func searched(name string) bool {
 
 // Search finds the passages that a question in words is about. It never waits for an index
 // of many files: it answers by their text then, and says so.
-func (t Tree) Search(ctx context.Context, query string, most int) (Searched, error) {
-	terms := termsOf(query)
+func (t Tree) Search(ctx context.Context, text string, most int) (Searched, error) {
+	terms := termsOf(text)
 	if len(terms) == 0 {
 		return Searched{}, agency.Errorf(agency.KindInvalid, "the query has no word to look for")
 	}
@@ -81,7 +89,7 @@ func (t Tree) Search(ctx context.Context, query string, most int) (Searched, err
 	if err != nil {
 		return Searched{}, err
 	}
-	out, err := t.among(ctx, all, terms, most)
+	out, err := t.among(ctx, all, query{text, terms}, most)
 	out.Partial = partial
 	return out, err
 }
@@ -111,10 +119,10 @@ func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool
 }
 
 // among is Search in these files.
-func (t Tree) among(ctx context.Context, all []source, terms []string, most int) (Searched, error) {
+func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searched, error) {
 	x := t.e.index
 	if x == nil {
-		return byText(all, terms, most), nil
+		return byText(all, q.terms, most), nil
 	}
 	keys, at := make([]string, len(all)), map[string]int{}
 	for i, s := range all {
@@ -123,7 +131,7 @@ func (t Tree) among(ctx context.Context, all []source, terms []string, most int)
 	missing, err := x.Missing(ctx, keys)
 	if err == nil && len(missing) > maxInline {
 		t.e.later(pick(all, at, missing))
-		out := byText(all, terms, most)
+		out := byText(all, q.terms, most)
 		out.Indexing = true
 		return out, nil
 	}
@@ -134,14 +142,17 @@ func (t Tree) among(ctx context.Context, all []source, terms []string, most int)
 		if ctx.Err() != nil {
 			return Searched{}, ctx.Err()
 		}
-		return byText(all, terms, most), nil // an index that cannot be kept is done without
+		return byText(all, q.terms, most), nil // an index that cannot be kept is done without
 	}
-	byWords, byParts, err := x.Search(ctx, terms, fetched)
+	byWords, byParts, err := x.Search(ctx, q.terms, fetched)
 	if err != nil {
-		return byText(all, terms, most), ctx.Err()
+		return byText(all, q.terms, most), ctx.Err()
 	}
 	t.e.keep(ctx, at)
-	return Searched{Certainty: Syntax, Passages: t.fused(byWords, byParts, all, at, terms, most)}, nil
+	lists := []ranking{{byWords, 1}, {byParts, partsWeight}}
+	near, note := t.byMeaning(ctx, q.text, all, at)
+	lists = append(lists, ranking{near, meaningWeight})
+	return Searched{Certainty: Syntax, Passages: fused(lists, all, at, q.terms, most), Note: note}, nil
 }
 
 func pick(all []source, at map[string]int, keys []string) (out []source) {
@@ -160,7 +171,7 @@ func (e *Engine) keep(ctx context.Context, at map[string]int) {
 	_ = e.index.Keep(ctx, now) // it is larger than it need be, and thrown away at its bound
 }
 
-// later indexes files behind the answer, one lot at a time. Close ends it.
+// later indexes files behind the answer, one lot at a time.
 func (e *Engine) later(files []source) {
 	left := maxWaiting
 	for i, f := range files {
@@ -169,39 +180,21 @@ func (e *Engine) later(files []source) {
 			break
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.busy || e.closed {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), indexTime)
-	e.busy, e.stop = true, cancel
-	e.work.Go(func() {
-		defer cancel()
+	e.behind.start(indexing, func(ctx context.Context) {
 		for lot := range slices.Chunk(files, 100) {
 			if err := (Tree{e: e}).index(ctx, lot); err != nil {
-				break // the next search begins again where this one ended
+				return // the next search begins again where this one ended
 			}
 		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.busy = false
 	})
 }
 
-// Wait waits until nothing is being indexed.
-func (e *Engine) Wait() { e.work.Wait() }
+// Wait waits until nothing is done behind answers.
+func (e *Engine) Wait() { e.behind.wait() }
 
-// Close ends what is being indexed, and closes the index.
+// Close ends what is done behind answers, and closes the index.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	stop := e.stop
-	e.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-	e.work.Wait()
+	e.behind.close()
 	if e.index == nil {
 		return nil
 	}
@@ -214,18 +207,36 @@ func (t Tree) index(ctx context.Context, files []source) error {
 	}
 	var out []fulltext.Source
 	for _, f := range files {
-		passages, err := t.passages(ctx, f)
+		parts, err := t.parts(ctx, f)
 		if err != nil {
 			return err
 		}
-		out = append(out, fulltext.Source{Key: f.key, Passages: passages})
+		s := fulltext.Source{Key: f.key}
+		for _, p := range parts {
+			s.Passages = append(s.Passages, p.Passage)
+		}
+		out = append(out, s)
 	}
 	return t.e.index.Add(ctx, out)
 }
 
-// passages parts a file by its functions and types, each with the comment before it; what is
+// part is a passage with the text that it was made of.
+type part struct {
+	fulltext.Passage
+	path string
+	text []byte
+}
+
+func partOf(path string, text []byte, p fulltext.Passage) part {
+	if len(bytes.TrimSpace(text)) > 0 {
+		p.Same = sameOf(path, text)
+	}
+	return part{p, path, text}
+}
+
+// parts parts a file by its functions and types, each with the comment before it; what is
 // left is a passage of its own.
-func (t Tree) passages(ctx context.Context, s source) ([]fulltext.Passage, error) {
+func (t Tree) parts(ctx context.Context, s source) ([]part, error) {
 	var f symbols.File
 	if code.SyntaxOf(s.path) != "" {
 		var err error
@@ -233,7 +244,7 @@ func (t Tree) passages(ctx context.Context, s source) ([]fulltext.Passage, error
 			return nil, err
 		}
 	}
-	var out []fulltext.Passage
+	var out []part
 	place := words(strings.TrimSuffix(s.path, path.Ext(s.path)))
 	rest, at := []byte(nil), 0
 	for _, d := range f.Definitions {
@@ -245,18 +256,18 @@ func (t Tree) passages(ctx context.Context, s source) ([]fulltext.Passage, error
 		at = d.End
 		_, line := lineAt(s.text, from)
 		text := s.text[from:min(d.End, from+maxPassage)]
-		out = append(out, fulltext.Passage{
+		out = append(out, partOf(s.path, text, fulltext.Passage{
 			Label: label(Passage{Path: s.path, Line: line, End: d.EndLine, Symbol: d.Path(), Kind: d.Kind, Text: d.Signature}),
 			Title: place + " " + words(d.Path()), About: words(string(s.text[from:d.Start])), Words: words(string(text)),
-		})
+		}))
 	}
 	rest = append(rest, s.text[at:]...)
 	head, _ := lineAt(bytes.TrimLeft(rest, "\r\n\t #/*-"), 0)
 	about := rest[:min(len(rest), 2000)]
-	out = append(out, fulltext.Passage{
+	out = append(out, partOf(s.path, rest, fulltext.Passage{
 		Label: label(Passage{Path: s.path, Line: 1, End: 1 + bytes.Count(s.text, []byte("\n")), Text: head}),
 		Title: place, About: words(comments(string(about))), Words: words(string(rest[:min(len(rest), 2*maxPassage)])),
-	})
+	}))
 	return out, nil
 }
 
@@ -293,19 +304,24 @@ func ofLabel(s string) (p Passage) {
 	return p
 }
 
-// fused makes one list of two by reciprocal ranks, of the files as they are now.
-func (t Tree) fused(byWords, byParts []fulltext.Hit, all []source, at map[string]int, terms []string, most int) (out []Passage) {
+// ranking is a list of what was found, the better the sooner, and how much it counts.
+type ranking struct {
+	hits   []fulltext.Hit
+	weight float64
+}
+
+// fused makes one list of several by reciprocal ranks, of the files as they are now.
+func fused(lists []ranking, all []source, at map[string]int, terms []string, most int) (out []Passage) {
 	score := map[string]float64{}
-	for i, list := range [][]fulltext.Hit{byWords, byParts} {
-		weight := []float64{1, partsWeight}[i]
+	for _, list := range lists {
 		rank := 0
-		for _, h := range list {
+		for _, h := range list.hits {
 			k, now := at[h.Key]
 			if !now {
 				continue
 			}
 			rank++
-			s := weight / float64(rankOf+rank)
+			s := list.weight / float64(rankOf+rank)
 			if isTest(all[k].path) && !slices.Contains(terms, "test") && !slices.Contains(terms, "tests") {
 				s *= 0.8
 			}

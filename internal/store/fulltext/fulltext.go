@@ -3,6 +3,8 @@
 // made again from what was indexed, so a file that is damaged, of another version or too
 // large is thrown away, and it is not synced to the disk.
 //
+// Beside them it keeps vectors of passages, where somebody makes them.
+//
 // It knows nothing of code: what a passage is and which words it has say those who add it.
 package fulltext
 
@@ -23,6 +25,7 @@ import (
 // Passage is a part of a source.
 type Passage struct {
 	Label string // what whoever searches gets back
+	Same  string // what passages of one text share, and so their vector; "": has none
 	Title string // words that say what it is about, such as those of its name
 	About string // words of who explains it
 	Words string // all of its words
@@ -115,7 +118,7 @@ func (i *Index) connect(ctx context.Context) (*sql.DB, error) {
 }
 
 // version is that of the tables and of how words are made.
-const version = 1
+const version = 2
 
 func prepare(ctx context.Context, db *sql.DB) error {
 	var have int
@@ -218,7 +221,7 @@ func add(ctx context.Context, tx *sql.Tx, s Source) error {
 		return err
 	}
 	for _, p := range s.Passages {
-		res, err := tx.ExecContext(ctx, insertPassage, s.Key, p.Label)
+		res, err := tx.ExecContext(ctx, insertPassage, s.Key, p.Label, p.Same)
 		if err != nil {
 			return err
 		}
@@ -274,6 +277,9 @@ func (i *Index) Keep(ctx context.Context, keys map[string]bool) error {
 					return err
 				}
 			}
+		}
+		if _, err := db.ExecContext(ctx, forgetVectors); err != nil {
+			return err
 		}
 		_, err = db.ExecContext(ctx, vacuum)
 		return err
