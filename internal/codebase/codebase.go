@@ -22,6 +22,7 @@ import (
 	"agency/internal/code"
 	"agency/internal/code/gotypes"
 	"agency/internal/code/symbols"
+	"agency/internal/fingerprint"
 	"agency/internal/store/fulltext"
 )
 
@@ -37,7 +38,7 @@ const (
 
 // Bounds of what is read of a checkout for one answer.
 const (
-	maxFiles = 50_000
+	maxFiles = 200_000
 	maxFile  = code.MaxSize
 	maxKept  = 4096 // files whose symbols are kept
 )
@@ -52,6 +53,7 @@ type Engine struct {
 	mu      sync.Mutex
 	outside *gotypes.Outside
 	kept    map[[sha256.Size]byte]symbols.File // by the file's name and text
+	states  states
 }
 
 // New makes one over a reader of syntax, which stays the caller's; place tells where code
@@ -74,12 +76,22 @@ func (e *Engine) others() *gotypes.Outside {
 type Tree struct {
 	e        *Engine
 	fsys     fs.FS
+	at       string   // the folder on this machine, where what the kernel says of its files can be relied on
 	embedder Embedder // nil: none
 }
 
 // Of is the checkout with these files. What the file system opens must not wait, such as a
 // pipe does.
 func (e *Engine) Of(fsys fs.FS) Tree { return Tree{e: e, fsys: fsys} }
+
+// At is the checkout in a folder of this machine: files of it that are as they were are not
+// read again.
+func (t Tree) At(dir string) Tree {
+	if fingerprint.Steady(dir) {
+		t.at = dir
+	}
+	return t
+}
 
 // Skipped tells whether a folder holds others' code, or what is made of code.
 func Skipped(name string) bool {
@@ -97,6 +109,10 @@ var errTooMany = agency.Errorf(agency.KindInvalid, "the repository has more than
 // walk tells of the checkout's regular files below a path, in order, but those of others'
 // code; false ends it. Who must have seen all of them is told by errTooMany that it has not.
 func (t Tree) walk(ctx context.Context, below string, visit func(name string) bool) error {
+	return t.entries(ctx, below, func(p string, _ fs.DirEntry) bool { return visit(p) })
+}
+
+func (t Tree) entries(ctx context.Context, below string, visit func(name string, d fs.DirEntry) bool) error {
 	n := 0
 	return fs.WalkDir(t.fsys, below, func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -114,7 +130,7 @@ func (t Tree) walk(ctx context.Context, below string, visit func(name string) bo
 		if n++; n > maxFiles {
 			return errTooMany
 		}
-		if !visit(p) {
+		if !visit(p, d) {
 			return fs.SkipAll
 		}
 		return nil

@@ -35,7 +35,7 @@ const (
 	// maxSent is how many bytes of a passage are sent: no model counts more tokens than
 	// bytes, and those in use take 8191 tokens or more.
 	maxSent   = 6000
-	sentAtOne = 64              // passages in one request
+	sentAtOne = 16              // passages in one request
 	sentAtAll = 4096            // passages that one search has sent behind it
 	asked     = 3 * time.Second // that a search waits for its own vector
 )
@@ -77,10 +77,10 @@ func (t Tree) byMeaning(ctx context.Context, text string, all []source, at map[s
 	case err != nil:
 		return nil, alone + err.Error()
 	}
-	t.embedLater(all, at)
-	if t.e.behind.busy(embedding) {
+	if len(hits) == 0 || t.e.behind.busy(embedding) {
 		note = "vectors of the code are being made; a later search answers better"
 	}
+	t.embedLater(all, at)
 	return hits, note
 }
 

@@ -2,11 +2,11 @@ package codebase
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -47,7 +47,7 @@ type Searched struct {
 const (
 	maxInline   = 64        // files that are indexed before an answer; more are indexed behind it
 	maxSearched = 256 << 20 // bytes of a checkout
-	maxWaiting  = 64 << 20  // bytes of files that wait to be indexed
+	maxData     = 64 << 10  // bytes of a file of data: a larger one was written by a program
 	indexTime   = 10 * time.Minute
 	fetched     = 400 // passages that are looked at for one answer, of any state of their files
 	maxOfFile   = 2   // passages of one file in an answer
@@ -66,7 +66,8 @@ type query struct {
 // source is a file as it is searched.
 type source struct {
 	path, key string
-	text      []byte
+	size      int
+	text      []byte // nil: not read yet
 }
 
 // searched tells whether a file is searched: code, and what people write about it.
@@ -96,20 +97,19 @@ func (t Tree) Search(ctx context.Context, text string, most int) (Searched, erro
 
 // sources are the files of a checkout that are searched, as far as they have so many bytes.
 func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool, err error) {
-	err = t.walk(ctx, ".", func(p string) bool {
+	err = t.entries(ctx, ".", func(p string, d fs.DirEntry) bool {
 		if !searched(p) {
 			return true
 		}
-		text := t.read(p)
-		if text == nil {
+		s, ok := t.state(p, d)
+		if l := code.SyntaxOf(p); !ok || s.size > maxData && (l == code.JSON || l == code.YAML) {
 			return true
 		}
-		if left -= len(text); left < 0 {
+		if left -= s.size; left < 0 {
 			partial = true
 			return false
 		}
-		sum := sha256.Sum256(append([]byte(p+"\x00"), text...))
-		all = append(all, source{p, hex.EncodeToString(sum[:16]), text})
+		all = append(all, s)
 		return true
 	})
 	if errors.Is(err, errTooMany) {
@@ -118,11 +118,40 @@ func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool
 	return all, partial, err
 }
 
+// Texts are the files that are searched of a checkout, by their paths.
+func (t Tree) Texts(ctx context.Context) (map[string]string, error) {
+	all, _, err := t.sources(ctx, maxSearched)
+	out := make(map[string]string, len(all))
+	for _, s := range t.texts(all) {
+		out[s.path] = string(s.text)
+	}
+	return out, err
+}
+
+// texts gives the texts of those that were not read to tell them. One that is gone or changed
+// meanwhile has none: it is another source.
+func (t Tree) texts(all []source) (out []source) {
+	for _, s := range all {
+		if s.text == nil {
+			if s.text = t.read(s.path); s.text == nil || keyOf(s.path, s.text) != s.key {
+				continue
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func keyOf(path string, text []byte) string {
+	sum := sha256.Sum256(append([]byte(path+"\x00"), text...))
+	return hex.EncodeToString(sum[:16])
+}
+
 // among is Search in these files.
 func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searched, error) {
 	x := t.e.index
 	if x == nil {
-		return byText(all, q.terms, most), nil
+		return byText(t.texts(all), q.terms, most), nil
 	}
 	keys, at := make([]string, len(all)), map[string]int{}
 	for i, s := range all {
@@ -130,23 +159,23 @@ func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searc
 	}
 	missing, err := x.Missing(ctx, keys)
 	if err == nil && len(missing) > maxInline {
-		t.e.later(pick(all, at, missing))
-		out := byText(all, q.terms, most)
+		t.later(pick(all, at, missing))
+		out := byText(t.texts(all), q.terms, most)
 		out.Indexing = true
 		return out, nil
 	}
 	if err == nil {
-		err = t.index(ctx, pick(all, at, missing))
+		err = t.index(ctx, t.texts(pick(all, at, missing)))
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return Searched{}, ctx.Err()
 		}
-		return byText(all, q.terms, most), nil // an index that cannot be kept is done without
+		return byText(t.texts(all), q.terms, most), nil // an index that cannot be kept is done without
 	}
 	byWords, byParts, err := x.Search(ctx, q.terms, fetched)
 	if err != nil {
-		return byText(all, q.terms, most), ctx.Err()
+		return byText(t.texts(all), q.terms, most), ctx.Err()
 	}
 	t.e.keep(ctx, at)
 	lists := []ranking{{byWords, 1}, {byParts, partsWeight}}
@@ -164,6 +193,9 @@ func pick(all []source, at map[string]int, keys []string) (out []source) {
 
 // keep has the index forget other states of files once it is large.
 func (e *Engine) keep(ctx context.Context, at map[string]int) {
+	if !e.index.Large() {
+		return
+	}
 	now := make(map[string]bool, len(at))
 	for k := range at {
 		now[k] = true
@@ -172,17 +204,13 @@ func (e *Engine) keep(ctx context.Context, at map[string]int) {
 }
 
 // later indexes files behind the answer, one lot at a time.
-func (e *Engine) later(files []source) {
-	left := maxWaiting
-	for i, f := range files {
-		if left -= len(f.text); left < 0 {
-			files = files[:i]
-			break
-		}
+func (t Tree) later(files []source) {
+	for i := range files {
+		files[i].text = nil // is read again in its turn
 	}
-	e.behind.start(indexing, func(ctx context.Context) {
+	t.e.behind.start(indexing, func(ctx context.Context) {
 		for lot := range slices.Chunk(files, 100) {
-			if err := (Tree{e: e}).index(ctx, lot); err != nil {
+			if err := t.index(ctx, t.texts(lot)); err != nil {
 				return // the next search begins again where this one ended
 			}
 		}
@@ -248,7 +276,7 @@ func (t Tree) parts(ctx context.Context, s source) ([]part, error) {
 	place := words(strings.TrimSuffix(s.path, path.Ext(s.path)))
 	rest, at := []byte(nil), 0
 	for _, d := range f.Definitions {
-		if d.Kind == symbols.Variable || d.Kind == symbols.Constant || d.Kind == symbols.Field || d.Kind == symbols.Module || d.Start < at || d.Kind == symbols.Method && d.EndLine == d.Line && strings.Contains(d.Container, ".") {
+		if d.Kind == symbols.Variable || d.Kind == symbols.Constant || d.Kind == symbols.Field || d.Kind == symbols.Module || d.Kind == symbols.Key && d.Container != "" || d.Start < at || d.Kind == symbols.Method && d.EndLine == d.Line && strings.Contains(d.Container, ".") {
 			continue
 		}
 		from := commentBefore(s.text, d.Start, at)
@@ -302,105 +330,6 @@ func ofLabel(s string) (p Passage) {
 	p.Line, _ = strconv.Atoi(f[1]) // were written by label
 	p.End, _ = strconv.Atoi(f[2])
 	return p
-}
-
-// ranking is a list of what was found, the better the sooner, and how much it counts.
-type ranking struct {
-	hits   []fulltext.Hit
-	weight float64
-}
-
-// fused makes one list of several by reciprocal ranks, of the files as they are now.
-func fused(lists []ranking, all []source, at map[string]int, terms []string, most int) (out []Passage) {
-	score := map[string]float64{}
-	for _, list := range lists {
-		rank := 0
-		for _, h := range list.hits {
-			k, now := at[h.Key]
-			if !now {
-				continue
-			}
-			rank++
-			s := list.weight / float64(rankOf+rank)
-			if isTest(all[k].path) && !slices.Contains(terms, "test") && !slices.Contains(terms, "tests") {
-				s *= 0.8
-			}
-			score[h.Label] += s
-		}
-	}
-	labels := make([]string, 0, len(score))
-	for l := range score {
-		labels = append(labels, l)
-	}
-	slices.SortFunc(labels, func(a, b string) int { return cmp.Or(cmp.Compare(score[b], score[a]), strings.Compare(a, b)) })
-	of := map[string]int{}
-	for _, l := range labels {
-		p := ofLabel(l)
-		if of[p.Path]++; of[p.Path] <= maxOfFile {
-			out = append(out, p)
-		}
-		if len(out) == most {
-			break
-		}
-	}
-	return out
-}
-
-func isTest(p string) bool {
-	base := path.Base(p)
-	return strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") ||
-		strings.Contains(p, "testdata/")
-}
-
-// byText ranks files by the words that their text has, rare ones before frequent ones, and
-// shows of each the line with the most.
-func byText(all []source, terms []string, most int) Searched {
-	lower := make([][]byte, len(all))
-	count := make([]int, len(terms))
-	for i, s := range all {
-		lower[i] = bytes.ToLower(s.text)
-		for k, w := range terms {
-			if bytes.Contains(lower[i], []byte(w)) {
-				count[k]++
-			}
-		}
-	}
-	type ranked struct {
-		i     int
-		score float64
-	}
-	var list []ranked
-	for i := range all {
-		r := ranked{i: i}
-		for k, w := range terms {
-			if bytes.Contains(lower[i], []byte(w)) {
-				r.score += 1 / float64(count[k])
-			}
-		}
-		if r.score > 0 {
-			list = append(list, r)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
-	out := Searched{Certainty: Text}
-	for _, r := range list[:min(len(list), most)] {
-		best, at, n := -1.0, 0, 0
-		for line := range bytes.Lines(lower[r.i]) {
-			have := 0.0
-			for k, w := range terms {
-				if bytes.Contains(line, []byte(w)) {
-					have += 1 / float64(count[k])
-				}
-			}
-			if have > best {
-				best, at = have, n
-			}
-			n += len(line)
-		}
-		text, line := lineAt(all[r.i].text, min(at, len(all[r.i].text)))
-		out.Passages = append(out.Passages, Passage{Path: all[r.i].path, Line: line, End: line, Text: text})
-	}
-	return out
 }
 
 // words are those of a text, lower, parts of compound names beside the whole.

@@ -2,6 +2,7 @@ package fulltext
 
 const (
 	selectVersion = `PRAGMA user_version`
+	selectWritten = `PRAGMA data_version` // moves on with what others write
 
 	selectKeys    = `SELECT key FROM source`
 	insertSource  = `INSERT INTO source (key) VALUES (?) ON CONFLICT DO NOTHING`
