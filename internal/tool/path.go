@@ -24,6 +24,8 @@ type Files struct {
 	skills *os.Root
 	// Symbols answers for the symbols of the files. It is set before the first call.
 	Symbols *codebase.Engine
+	// Embedder finds code by its meaning; nil: by words alone.
+	Embedder codebase.Embedder
 }
 
 // SetGuard sets what is asked before a file is written or deleted, with its

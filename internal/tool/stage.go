@@ -7,7 +7,11 @@ import (
 
 	"agency/internal/backlog"
 	"agency/internal/bounded"
+	"agency/internal/codebase"
 )
+
+// CodeOf answers for the symbols of the files.
+func CodeOf(f *Files) codebase.Tree { return f.Symbols.Of(f.FS()).At(f.at).With(f.Embedder) }
 
 // FS is the workspace to read from, for what looks at all of it.
 func (f *Files) FS() fs.FS { return bounded.FS(f.root) }

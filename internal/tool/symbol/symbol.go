@@ -22,7 +22,7 @@ func Tools() []tool.Tool {
 }
 
 // codeOf answers for the checkout of a call.
-func codeOf(env *tool.Env) codebase.Tree { return env.Files.Symbols.Of(env.Files.FS()) }
+func codeOf(env *tool.Env) codebase.Tree { return tool.CodeOf(env.Files) }
 
 // sure is how an answer says its certainty.
 func sure(c codebase.Certainty) string {
