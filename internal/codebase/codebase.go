@@ -109,10 +109,10 @@ var errTooMany = agency.Errorf(agency.KindInvalid, "the repository has more than
 // walk tells of the checkout's regular files below a path, in order, but those of others'
 // code; false ends it. Who must have seen all of them is told by errTooMany that it has not.
 func (t Tree) walk(ctx context.Context, below string, visit func(name string) bool) error {
-	return t.entries(ctx, below, func(p string, _ fs.DirEntry) bool { return visit(p) })
+	return entries(ctx, t, below, func(p string, _ fs.DirEntry) bool { return visit(p) })
 }
 
-func (t Tree) entries(ctx context.Context, below string, visit func(name string, d fs.DirEntry) bool) error {
+func entries(ctx context.Context, t Tree, below string, visit func(name string, d fs.DirEntry) bool) error {
 	n := 0
 	return fs.WalkDir(t.fsys, below, func(p string, d fs.DirEntry, err error) error {
 		switch {

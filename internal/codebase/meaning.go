@@ -54,7 +54,7 @@ func sameOf(path string, text []byte) string {
 
 // byMeaning finds passages by the vectors that there are, and has missing ones made behind
 // the answer. Where the question has no vector, the note says why.
-func (t Tree) byMeaning(ctx context.Context, text string, all []source, at map[string]int) (hits []fulltext.Hit, note string) {
+func byMeaning(ctx context.Context, t Tree, text string, all []source, at map[string]int) (hits []fulltext.Hit, note string) {
 	m := t.embedder
 	if m == nil {
 		return nil, ""
@@ -80,12 +80,12 @@ func (t Tree) byMeaning(ctx context.Context, text string, all []source, at map[s
 	if len(hits) == 0 || t.e.behind.busy(embedding) {
 		note = "vectors of the code are being made; a later search answers better"
 	}
-	t.embedLater(all, at)
+	embedLater(t, all, at)
 	return hits, note
 }
 
 // embedLater has vectors made of the passages that have none.
-func (t Tree) embedLater(all []source, at map[string]int) {
+func embedLater(t Tree, all []source, at map[string]int) {
 	keys := make(map[string]bool, len(at))
 	for k := range at {
 		keys[k] = true
@@ -102,16 +102,16 @@ func (t Tree) embedLater(all []source, at map[string]int) {
 		}
 		slices.Sort(paths)
 		n := 0
-		for lot := range t.due(ctx, slices.Compact(paths), want) {
-			if n += len(lot); n > sentAtAll || t.embed(ctx, lot) != nil {
+		for lot := range dueOf(ctx, t, slices.Compact(paths), want) {
+			if n += len(lot); n > sentAtAll || embedLot(ctx, t, lot) != nil {
 				return // likewise, once its own question was answered
 			}
 		}
 	})
 }
 
-// due are the wanted passages of files that may leave the machine, a request at a time.
-func (t Tree) due(ctx context.Context, paths []string, want map[string]bool) iter.Seq[[]part] {
+// dueOf are the wanted passages of files that may leave the machine, a request at a time.
+func dueOf(ctx context.Context, t Tree, paths []string, want map[string]bool) iter.Seq[[]part] {
 	return func(yield func([]part) bool) {
 		var lot []part
 		for _, path := range paths {
@@ -138,7 +138,7 @@ func (t Tree) due(ctx context.Context, paths []string, want map[string]bool) ite
 	}
 }
 
-func (t Tree) embed(ctx context.Context, lot []part) error {
+func embedLot(ctx context.Context, t Tree, lot []part) error {
 	texts := make([]string, len(lot))
 	for i, p := range lot {
 		texts[i] = sent(p.path, p.text)

@@ -97,11 +97,11 @@ func (t Tree) Search(ctx context.Context, text string, most int) (Searched, erro
 
 // sources are the files of a checkout that are searched, as far as they have so many bytes.
 func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool, err error) {
-	err = t.entries(ctx, ".", func(p string, d fs.DirEntry) bool {
+	err = entries(ctx, t, ".", func(p string, d fs.DirEntry) bool {
 		if !searched(p) {
 			return true
 		}
-		s, ok := t.state(p, d)
+		s, ok := stateOf(t, p, d)
 		if l := code.SyntaxOf(p); !ok || s.size > maxData && (l == code.JSON || l == code.YAML) {
 			return true
 		}
@@ -122,15 +122,15 @@ func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool
 func (t Tree) Texts(ctx context.Context) (map[string]string, error) {
 	all, _, err := t.sources(ctx, maxSearched)
 	out := make(map[string]string, len(all))
-	for _, s := range t.texts(all) {
+	for _, s := range textsOf(t, all) {
 		out[s.path] = string(s.text)
 	}
 	return out, err
 }
 
-// texts gives the texts of those that were not read to tell them. One that is gone or changed
+// textsOf gives the texts of those that were not read to tell them. One that is gone or changed
 // meanwhile has none: it is another source.
-func (t Tree) texts(all []source) (out []source) {
+func textsOf(t Tree, all []source) (out []source) {
 	for _, s := range all {
 		if s.text == nil {
 			if s.text = t.read(s.path); s.text == nil || keyOf(s.path, s.text) != s.key {
@@ -151,7 +151,7 @@ func keyOf(path string, text []byte) string {
 func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searched, error) {
 	x := t.e.index
 	if x == nil {
-		return byText(t.texts(all), q.terms, most), nil
+		return byText(textsOf(t, all), q.terms, most), nil
 	}
 	keys, at := make([]string, len(all)), map[string]int{}
 	for i, s := range all {
@@ -159,27 +159,27 @@ func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searc
 	}
 	missing, err := x.Missing(ctx, keys)
 	if err == nil && len(missing) > maxInline {
-		t.later(pick(all, at, missing))
-		out := byText(t.texts(all), q.terms, most)
+		indexLater(t, pick(all, at, missing))
+		out := byText(textsOf(t, all), q.terms, most)
 		out.Indexing = true
 		return out, nil
 	}
 	if err == nil {
-		err = t.index(ctx, t.texts(pick(all, at, missing)))
+		err = t.index(ctx, textsOf(t, pick(all, at, missing)))
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return Searched{}, ctx.Err()
 		}
-		return byText(t.texts(all), q.terms, most), nil // an index that cannot be kept is done without
+		return byText(textsOf(t, all), q.terms, most), nil // an index that cannot be kept is done without
 	}
 	byWords, byParts, err := x.Search(ctx, q.terms, fetched)
 	if err != nil {
-		return byText(t.texts(all), q.terms, most), ctx.Err()
+		return byText(textsOf(t, all), q.terms, most), ctx.Err()
 	}
 	t.e.keep(ctx, at)
 	lists := []ranking{{byWords, 1}, {byParts, partsWeight}}
-	near, note := t.byMeaning(ctx, q.text, all, at)
+	near, note := byMeaning(ctx, t, q.text, all, at)
 	lists = append(lists, ranking{near, meaningWeight})
 	return Searched{Certainty: Syntax, Passages: fused(lists, all, at, q.terms, most), Note: note}, nil
 }
@@ -203,14 +203,14 @@ func (e *Engine) keep(ctx context.Context, at map[string]int) {
 	_ = e.index.Keep(ctx, now) // it is larger than it need be, and thrown away at its bound
 }
 
-// later indexes files behind the answer, one lot at a time.
-func (t Tree) later(files []source) {
+// indexLater indexes files behind the answer, one lot at a time.
+func indexLater(t Tree, files []source) {
 	for i := range files {
 		files[i].text = nil // is read again in its turn
 	}
 	t.e.behind.start(indexing, func(ctx context.Context) {
 		for lot := range slices.Chunk(files, 100) {
-			if err := t.index(ctx, t.texts(lot)); err != nil {
+			if err := t.index(ctx, textsOf(t, lot)); err != nil {
 				return // the next search begins again where this one ended
 			}
 		}

@@ -24,8 +24,8 @@ type known struct {
 	size       int
 }
 
-// state is a file of the checkout as a source; false where it is no text.
-func (t Tree) state(name string, d fs.DirEntry) (source, bool) {
+// stateOf is a file of the checkout as a source; false where it is no text.
+func stateOf(t Tree, name string, d fs.DirEntry) (source, bool) {
 	now, place := "", t.at+"\x00"+name
 	if t.at != "" {
 		if info, err := d.Info(); err == nil {

@@ -17,7 +17,7 @@ type counted struct {
 }
 
 func (c counted) Open(name string) (fs.File, error) {
-	if filepath.Ext(name) != "" {
+	if name != "." {
 		c.n.Add(1)
 	}
 	return c.FS.Open(name)
