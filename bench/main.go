@@ -37,7 +37,7 @@ func main() {
 func rows() []row {
 	return []row{
 		durableRow(), turnRow(), prefixRow(), tailRow(), followRow(), snapshotRow(), sandboxRow(), startRow(), watchRow(), inspectRow(), crowdRow(),
-		mailRow(), backlogRow(), manyRow(), casRow(), executorRow(), tiersRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
+		mailRow(), backlogRow(), manyRow(), casRow(), executorRow(), tiersRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), questionsRow(), searchLargeRow(), bigRow(), demoRow(),
 	}
 }
 

@@ -25,7 +25,12 @@ languages: names are not resolved) or text. Language servers are asked by agents
 alone, in their sandbox. A search of a repository that is not
 indexed yet answers by text, and indexes it before the command ends, for later
 ones. The index is in the repository's state folder, which the first run makes;
-before that every search is by text.`,
+before that every search is by text.
+
+With context.vector_search a search also finds code by its meaning: the question
+and parts of committed files are sent to the provider of
+context.embeddings_model, without files in which something looks like a secret.
+What was asked, and what it costs, is said at the end; no run's budget pays it.`,
 		Args: none, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(codeFind(a), codeRefs(a), codeCallers(a), codeOutline(a), codeSearch(a), codeRename(a))
@@ -45,7 +50,12 @@ func onCode(a *app, do func(*preview.Code) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
+	defer func() {
+		err = errors.Join(err, c.Close())
+		if said := c.Asked(); said != "" {
+			a.note("%s", said)
+		}
+	}()
 	return do(c)
 }
 
@@ -233,6 +243,9 @@ func codeSearch(a *app) *cobra.Command {
 				return agency.Errorf(agency.KindInvalid, "--max-results is 1 to %d", mostListed)
 			}
 			return onCode(a, func(c *preview.Code) error {
+				if err := c.ByMeaning(cmd.Context()); err != nil {
+					return err
+				}
 				out, err := c.Search(cmd.Context(), strings.Join(args, " "), most)
 				if err != nil {
 					return err
@@ -244,6 +257,9 @@ func codeSearch(a *app) *cobra.Command {
 					}
 					if out.Indexing {
 						b.WriteString("the index is being made; a later search answers better\n")
+					}
+					if out.Note != "" {
+						b.WriteString(out.Note + "\n")
 					}
 					if out.Partial {
 						b.WriteString("the repository has more text than is searched\n")

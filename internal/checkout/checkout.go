@@ -42,7 +42,7 @@ type Maker struct {
 // of whose receipts and time this one knows nothing.
 func (m *Maker) Aside() *Maker {
 	return &Maker{
-		Run: m.Run, Checker: m.Checker, Turns: m.Turns, Key: m.Key, ID: m.ID, Contract: m.Contract, Fence: m.Fence, Setup: m.Setup, Idle: true,
+		Run: m.Run, Checker: m.Checker, Turns: m.Turns, Key: m.Key, ID: m.ID, Contract: m.Contract, Fence: m.Fence, Commands: m.Commands, Idle: true,
 	}
 }
 

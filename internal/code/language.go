@@ -28,6 +28,8 @@ const (
 	Ruby   Language = "ruby"
 	PHP    Language = "php"
 	Bash   Language = "bash"
+	JSON   Language = "json"
+	YAML   Language = "yaml"
 )
 
 // LanguageOf tells a file's language by its name; "" where it is not known, or has a tree
@@ -46,6 +48,7 @@ func SyntaxOf(name string) Language {
 var treesOnly = map[string]Language{
 	".c": C, ".h": C, ".cc": CPP, ".cpp": CPP, ".cxx": CPP, ".hh": CPP, ".hpp": CPP, ".hxx": CPP,
 	".cs": CSharp, ".rb": Ruby, ".rake": Ruby, ".php": PHP, ".sh": Bash, ".bash": Bash,
+	".json": JSON, ".yaml": YAML, ".yml": YAML,
 }
 
 var byEnding = map[string]Language{

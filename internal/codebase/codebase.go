@@ -24,6 +24,7 @@ import (
 	"agency/internal/code/gotypes"
 	"agency/internal/code/lsp"
 	"agency/internal/code/symbols"
+	"agency/internal/fingerprint"
 	"agency/internal/store/fulltext"
 )
 
@@ -39,7 +40,7 @@ const (
 
 // Bounds of what is read of a checkout for one answer.
 const (
-	maxFiles = 50_000
+	maxFiles = 200_000
 	maxFile  = code.MaxSize
 	maxKept  = 4096 // files whose symbols are kept
 )
@@ -49,14 +50,12 @@ type Engine struct {
 	syntax *code.Engine
 	place  func() gotypes.Place
 	index  *fulltext.Index // nil: none
-	work   sync.WaitGroup  // what is indexed behind an answer
+	behind behind          // what is done behind answers
 
 	mu      sync.Mutex
 	outside *gotypes.Outside
-	busy    bool // something is being indexed
-	stop    context.CancelFunc
-	closed  bool
 	kept    map[[sha256.Size]byte]symbols.File // by the file's name and text
+	states  states
 }
 
 // New makes one over a reader of syntax, which stays the caller's; place tells where code
@@ -77,9 +76,11 @@ func (e *Engine) others() *gotypes.Outside {
 
 // Tree is a checkout that is asked about.
 type Tree struct {
-	e       *Engine
-	fsys    fs.FS
-	servers *lsp.Workspace // nil: none
+	e        *Engine
+	fsys     fs.FS
+	at       string         // the folder on this machine, where what the kernel says of its files can be relied on
+	embedder Embedder       // nil: none
+	servers  *lsp.Workspace // nil: none
 }
 
 // Of is the checkout with these files. What the file system opens must not wait, such as a
@@ -89,6 +90,15 @@ func (e *Engine) Of(fsys fs.FS) Tree { return Tree{e: e, fsys: fsys} }
 // Asking is the checkout with the language servers that see it.
 func (t Tree) Asking(servers *lsp.Workspace) Tree {
 	t.servers = servers
+	return t
+}
+
+// At is the checkout in a folder of this machine: files of it that are as they were are not
+// read again.
+func (t Tree) At(dir string) Tree {
+	if fingerprint.Steady(dir) {
+		t.at = dir
+	}
 	return t
 }
 
@@ -108,6 +118,10 @@ var errTooMany = agency.Errorf(agency.KindInvalid, "the repository has more than
 // walk tells of the checkout's regular files below a path, in order, but those of others'
 // code; false ends it. Who must have seen all of them is told by errTooMany that it has not.
 func (t Tree) walk(ctx context.Context, below string, visit func(name string) bool) error {
+	return entries(ctx, t, below, func(p string, _ fs.DirEntry) bool { return visit(p) })
+}
+
+func entries(ctx context.Context, t Tree, below string, visit func(name string, d fs.DirEntry) bool) error {
 	n := 0
 	return fs.WalkDir(t.fsys, below, func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -125,7 +139,7 @@ func (t Tree) walk(ctx context.Context, below string, visit func(name string) bo
 		if n++; n > maxFiles {
 			return errTooMany
 		}
-		if !visit(p) {
+		if !visit(p, d) {
 			return fs.SkipAll
 		}
 		return nil

@@ -106,7 +106,7 @@ type Group string
 func (g Group) matches(k symbols.Kind) bool {
 	switch g {
 	case "", "any":
-		return true
+		return k != symbols.Key // there are as many as there are data
 	case "class":
 		return k == symbols.Class || k == symbols.Interface || k == symbols.Type || k == symbols.Module
 	case "variable":

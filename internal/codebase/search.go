@@ -2,11 +2,11 @@ package codebase
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -37,6 +37,8 @@ type Searched struct {
 	Passages  []Passage `json:"passages"`
 	// Indexing: the index is being made, so this is by the letters of the words alone.
 	Indexing bool `json:"indexing,omitempty"`
+	// Note is what stood in the way of an answer by meaning, where one was asked for.
+	Note string `json:"note,omitempty"`
 	// Partial: the checkout has more text than is searched; what comes later by path was not.
 	Partial bool `json:"partial,omitempty"`
 }
@@ -45,7 +47,7 @@ type Searched struct {
 const (
 	maxInline   = 64        // files that are indexed before an answer; more are indexed behind it
 	maxSearched = 256 << 20 // bytes of a checkout
-	maxWaiting  = 64 << 20  // bytes of files that wait to be indexed
+	maxData     = 64 << 10  // bytes of a file of data: a larger one was written by a program
 	indexTime   = 10 * time.Minute
 	fetched     = 400 // passages that are looked at for one answer, of any state of their files
 	maxOfFile   = 2   // passages of one file in an answer
@@ -55,10 +57,17 @@ const (
 	partsWeight = 0.3
 )
 
+// query is what is looked for: as it was asked, and its words.
+type query struct {
+	text  string
+	terms []string
+}
+
 // source is a file as it is searched.
 type source struct {
 	path, key string
-	text      []byte
+	size      int
+	text      []byte // nil: not read yet
 }
 
 // searched tells whether a file is searched: code, and what people write about it.
@@ -72,8 +81,8 @@ func searched(name string) bool {
 
 // Search finds the passages that a question in words is about. It never waits for an index
 // of many files: it answers by their text then, and says so.
-func (t Tree) Search(ctx context.Context, query string, most int) (Searched, error) {
-	terms := termsOf(query)
+func (t Tree) Search(ctx context.Context, text string, most int) (Searched, error) {
+	terms := termsOf(text)
 	if len(terms) == 0 {
 		return Searched{}, agency.Errorf(agency.KindInvalid, "the query has no word to look for")
 	}
@@ -81,27 +90,26 @@ func (t Tree) Search(ctx context.Context, query string, most int) (Searched, err
 	if err != nil {
 		return Searched{}, err
 	}
-	out, err := t.among(ctx, all, terms, most)
+	out, err := t.among(ctx, all, query{text, terms}, most)
 	out.Partial = partial
 	return out, err
 }
 
 // sources are the files of a checkout that are searched, as far as they have so many bytes.
 func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool, err error) {
-	err = t.walk(ctx, ".", func(p string) bool {
+	err = entries(ctx, t, ".", func(p string, d fs.DirEntry) bool {
 		if !searched(p) {
 			return true
 		}
-		text := t.read(p)
-		if text == nil {
+		s, ok := stateOf(t, p, d)
+		if l := code.SyntaxOf(p); !ok || s.size > maxData && (l == code.JSON || l == code.YAML) {
 			return true
 		}
-		if left -= len(text); left < 0 {
+		if left -= s.size; left < 0 {
 			partial = true
 			return false
 		}
-		sum := sha256.Sum256(append([]byte(p+"\x00"), text...))
-		all = append(all, source{p, hex.EncodeToString(sum[:16]), text})
+		all = append(all, s)
 		return true
 	})
 	if errors.Is(err, errTooMany) {
@@ -110,11 +118,40 @@ func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool
 	return all, partial, err
 }
 
+// Texts are the files that are searched of a checkout, by their paths.
+func (t Tree) Texts(ctx context.Context) (map[string]string, error) {
+	all, _, err := t.sources(ctx, maxSearched)
+	out := make(map[string]string, len(all))
+	for _, s := range textsOf(t, all) {
+		out[s.path] = string(s.text)
+	}
+	return out, err
+}
+
+// textsOf gives the texts of those that were not read to tell them. One that is gone or changed
+// meanwhile has none: it is another source.
+func textsOf(t Tree, all []source) (out []source) {
+	for _, s := range all {
+		if s.text == nil {
+			if s.text = t.read(s.path); s.text == nil || keyOf(s.path, s.text) != s.key {
+				continue
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func keyOf(path string, text []byte) string {
+	sum := sha256.Sum256(append([]byte(path+"\x00"), text...))
+	return hex.EncodeToString(sum[:16])
+}
+
 // among is Search in these files.
-func (t Tree) among(ctx context.Context, all []source, terms []string, most int) (Searched, error) {
+func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searched, error) {
 	x := t.e.index
 	if x == nil {
-		return byText(all, terms, most), nil
+		return byText(textsOf(t, all), q.terms, most), nil
 	}
 	keys, at := make([]string, len(all)), map[string]int{}
 	for i, s := range all {
@@ -122,26 +159,29 @@ func (t Tree) among(ctx context.Context, all []source, terms []string, most int)
 	}
 	missing, err := x.Missing(ctx, keys)
 	if err == nil && len(missing) > maxInline {
-		t.e.later(pick(all, at, missing))
-		out := byText(all, terms, most)
+		indexLater(t, pick(all, at, missing))
+		out := byText(textsOf(t, all), q.terms, most)
 		out.Indexing = true
 		return out, nil
 	}
 	if err == nil {
-		err = t.index(ctx, pick(all, at, missing))
+		err = t.index(ctx, textsOf(t, pick(all, at, missing)))
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return Searched{}, ctx.Err()
 		}
-		return byText(all, terms, most), nil // an index that cannot be kept is done without
+		return byText(textsOf(t, all), q.terms, most), nil // an index that cannot be kept is done without
 	}
-	byWords, byParts, err := x.Search(ctx, terms, fetched)
+	byWords, byParts, err := x.Search(ctx, q.terms, fetched)
 	if err != nil {
-		return byText(all, terms, most), ctx.Err()
+		return byText(textsOf(t, all), q.terms, most), ctx.Err()
 	}
 	t.e.keep(ctx, at)
-	return Searched{Certainty: Syntax, Passages: t.fused(byWords, byParts, all, at, terms, most)}, nil
+	lists := []ranking{{byWords, 1}, {byParts, partsWeight}}
+	near, note := byMeaning(ctx, t, q.text, all, at)
+	lists = append(lists, ranking{near, meaningWeight})
+	return Searched{Certainty: Syntax, Passages: fused(lists, all, at, q.terms, most), Note: note}, nil
 }
 
 func pick(all []source, at map[string]int, keys []string) (out []source) {
@@ -153,6 +193,9 @@ func pick(all []source, at map[string]int, keys []string) (out []source) {
 
 // keep has the index forget other states of files once it is large.
 func (e *Engine) keep(ctx context.Context, at map[string]int) {
+	if !e.index.Large() {
+		return
+	}
 	now := make(map[string]bool, len(at))
 	for k := range at {
 		now[k] = true
@@ -160,48 +203,26 @@ func (e *Engine) keep(ctx context.Context, at map[string]int) {
 	_ = e.index.Keep(ctx, now) // it is larger than it need be, and thrown away at its bound
 }
 
-// later indexes files behind the answer, one lot at a time. Close ends it.
-func (e *Engine) later(files []source) {
-	left := maxWaiting
-	for i, f := range files {
-		if left -= len(f.text); left < 0 {
-			files = files[:i]
-			break
-		}
+// indexLater indexes files behind the answer, one lot at a time.
+func indexLater(t Tree, files []source) {
+	for i := range files {
+		files[i].text = nil // is read again in its turn
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.busy || e.closed {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), indexTime)
-	e.busy, e.stop = true, cancel
-	e.work.Go(func() {
-		defer cancel()
+	t.e.behind.start(indexing, func(ctx context.Context) {
 		for lot := range slices.Chunk(files, 100) {
-			if err := (Tree{e: e}).index(ctx, lot); err != nil {
-				break // the next search begins again where this one ended
+			if err := t.index(ctx, textsOf(t, lot)); err != nil {
+				return // the next search begins again where this one ended
 			}
 		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.busy = false
 	})
 }
 
-// Wait waits until nothing is being indexed.
-func (e *Engine) Wait() { e.work.Wait() }
+// Wait waits until nothing is done behind answers.
+func (e *Engine) Wait() { e.behind.wait() }
 
-// Close ends what is being indexed, and closes the index.
+// Close ends what is done behind answers, and closes the index.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	stop := e.stop
-	e.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-	e.work.Wait()
+	e.behind.close()
 	if e.index == nil {
 		return nil
 	}
@@ -214,18 +235,36 @@ func (t Tree) index(ctx context.Context, files []source) error {
 	}
 	var out []fulltext.Source
 	for _, f := range files {
-		passages, err := t.passages(ctx, f)
+		parts, err := t.parts(ctx, f)
 		if err != nil {
 			return err
 		}
-		out = append(out, fulltext.Source{Key: f.key, Passages: passages})
+		s := fulltext.Source{Key: f.key}
+		for _, p := range parts {
+			s.Passages = append(s.Passages, p.Passage)
+		}
+		out = append(out, s)
 	}
 	return t.e.index.Add(ctx, out)
 }
 
-// passages parts a file by its functions and types, each with the comment before it; what is
+// part is a passage with the text that it was made of.
+type part struct {
+	fulltext.Passage
+	path string
+	text []byte
+}
+
+func partOf(path string, text []byte, p fulltext.Passage) part {
+	if len(bytes.TrimSpace(text)) > 0 {
+		p.Same = sameOf(path, text)
+	}
+	return part{p, path, text}
+}
+
+// parts parts a file by its functions and types, each with the comment before it; what is
 // left is a passage of its own.
-func (t Tree) passages(ctx context.Context, s source) ([]fulltext.Passage, error) {
+func (t Tree) parts(ctx context.Context, s source) ([]part, error) {
 	var f symbols.File
 	if code.SyntaxOf(s.path) != "" {
 		var err error
@@ -233,11 +272,11 @@ func (t Tree) passages(ctx context.Context, s source) ([]fulltext.Passage, error
 			return nil, err
 		}
 	}
-	var out []fulltext.Passage
+	var out []part
 	place := words(strings.TrimSuffix(s.path, path.Ext(s.path)))
 	rest, at := []byte(nil), 0
 	for _, d := range f.Definitions {
-		if d.Kind == symbols.Variable || d.Kind == symbols.Constant || d.Kind == symbols.Field || d.Kind == symbols.Module || d.Start < at || d.Kind == symbols.Method && d.EndLine == d.Line && strings.Contains(d.Container, ".") {
+		if d.Kind == symbols.Variable || d.Kind == symbols.Constant || d.Kind == symbols.Field || d.Kind == symbols.Module || d.Kind == symbols.Key && d.Container != "" || d.Start < at || d.Kind == symbols.Method && d.EndLine == d.Line && strings.Contains(d.Container, ".") {
 			continue
 		}
 		from := commentBefore(s.text, d.Start, at)
@@ -245,18 +284,18 @@ func (t Tree) passages(ctx context.Context, s source) ([]fulltext.Passage, error
 		at = d.End
 		_, line := lineAt(s.text, from)
 		text := s.text[from:min(d.End, from+maxPassage)]
-		out = append(out, fulltext.Passage{
+		out = append(out, partOf(s.path, text, fulltext.Passage{
 			Label: label(Passage{Path: s.path, Line: line, End: d.EndLine, Symbol: d.Path(), Kind: d.Kind, Text: d.Signature}),
 			Title: place + " " + words(d.Path()), About: words(string(s.text[from:d.Start])), Words: words(string(text)),
-		})
+		}))
 	}
 	rest = append(rest, s.text[at:]...)
 	head, _ := lineAt(bytes.TrimLeft(rest, "\r\n\t #/*-"), 0)
 	about := rest[:min(len(rest), 2000)]
-	out = append(out, fulltext.Passage{
+	out = append(out, partOf(s.path, rest, fulltext.Passage{
 		Label: label(Passage{Path: s.path, Line: 1, End: 1 + bytes.Count(s.text, []byte("\n")), Text: head}),
 		Title: place, About: words(comments(string(about))), Words: words(string(rest[:min(len(rest), 2*maxPassage)])),
-	})
+	}))
 	return out, nil
 }
 
@@ -291,100 +330,6 @@ func ofLabel(s string) (p Passage) {
 	p.Line, _ = strconv.Atoi(f[1]) // were written by label
 	p.End, _ = strconv.Atoi(f[2])
 	return p
-}
-
-// fused makes one list of two by reciprocal ranks, of the files as they are now.
-func (t Tree) fused(byWords, byParts []fulltext.Hit, all []source, at map[string]int, terms []string, most int) (out []Passage) {
-	score := map[string]float64{}
-	for i, list := range [][]fulltext.Hit{byWords, byParts} {
-		weight := []float64{1, partsWeight}[i]
-		rank := 0
-		for _, h := range list {
-			k, now := at[h.Key]
-			if !now {
-				continue
-			}
-			rank++
-			s := weight / float64(rankOf+rank)
-			if isTest(all[k].path) && !slices.Contains(terms, "test") && !slices.Contains(terms, "tests") {
-				s *= 0.8
-			}
-			score[h.Label] += s
-		}
-	}
-	labels := make([]string, 0, len(score))
-	for l := range score {
-		labels = append(labels, l)
-	}
-	slices.SortFunc(labels, func(a, b string) int { return cmp.Or(cmp.Compare(score[b], score[a]), strings.Compare(a, b)) })
-	of := map[string]int{}
-	for _, l := range labels {
-		p := ofLabel(l)
-		if of[p.Path]++; of[p.Path] <= maxOfFile {
-			out = append(out, p)
-		}
-		if len(out) == most {
-			break
-		}
-	}
-	return out
-}
-
-func isTest(p string) bool {
-	base := path.Base(p)
-	return strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") ||
-		strings.Contains(p, "testdata/")
-}
-
-// byText ranks files by the words that their text has, rare ones before frequent ones, and
-// shows of each the line with the most.
-func byText(all []source, terms []string, most int) Searched {
-	lower := make([][]byte, len(all))
-	count := make([]int, len(terms))
-	for i, s := range all {
-		lower[i] = bytes.ToLower(s.text)
-		for k, w := range terms {
-			if bytes.Contains(lower[i], []byte(w)) {
-				count[k]++
-			}
-		}
-	}
-	type ranked struct {
-		i     int
-		score float64
-	}
-	var list []ranked
-	for i := range all {
-		r := ranked{i: i}
-		for k, w := range terms {
-			if bytes.Contains(lower[i], []byte(w)) {
-				r.score += 1 / float64(count[k])
-			}
-		}
-		if r.score > 0 {
-			list = append(list, r)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
-	out := Searched{Certainty: Text}
-	for _, r := range list[:min(len(list), most)] {
-		best, at, n := -1.0, 0, 0
-		for line := range bytes.Lines(lower[r.i]) {
-			have := 0.0
-			for k, w := range terms {
-				if bytes.Contains(line, []byte(w)) {
-					have += 1 / float64(count[k])
-				}
-			}
-			if have > best {
-				best, at = have, n
-			}
-			n += len(line)
-		}
-		text, line := lineAt(all[r.i].text, min(at, len(all[r.i].text)))
-		out.Passages = append(out.Passages, Passage{Path: all[r.i].path, Line: line, End: line, Text: text})
-	}
-	return out
 }
 
 // words are those of a text, lower, parts of compound names beside the whole.

@@ -1,68 +1,33 @@
 package codebase
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	"agency/internal/code"
 	"agency/internal/code/gotypes"
+	"agency/internal/codebase/questions"
 	"agency/internal/store/fulltext"
 )
 
-// question is one of testdata/queries.txt.
-type question struct {
-	text  string
-	files []string // one of which answers it; a folder with a slash at its end
-}
-
-func questions(t *testing.T) (out []question) {
+// sets are the questions of a file.
+func sets(t *testing.T, name string) []questions.Set {
 	t.Helper()
-	f, err := os.Open("testdata/queries.txt")
+	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if text, files, ok := strings.Cut(s.Text(), "|"); ok {
-			out = append(out, question{strings.TrimSpace(text), strings.Fields(files)})
-		}
+	out, err := questions.Read(f)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
-
-// rank is the place of the first path that answers a question, from 1; 0: none does.
-func (q question) rank(paths []string) int {
-	for i, p := range paths {
-		for _, want := range q.files {
-			if p == want || strings.HasSuffix(want, "/") && strings.HasPrefix(p, want) {
-				return i + 1
-			}
-		}
-	}
-	return 0
-}
-
-// tally is how well questions were answered.
-type tally struct{ n, five, reciprocal float64 }
-
-func (y *tally) add(rank int) {
-	y.n++
-	if rank > 0 {
-		y.reciprocal += 1 / float64(rank)
-	}
-	if rank > 0 && rank <= 5 {
-		y.five++
-	}
-}
-
-func (y tally) recall() float64 { return y.five / y.n }
-func (y tally) mrr() float64    { return y.reciprocal / y.n }
 
 func files(passages []Passage) (out []string) {
 	for _, p := range passages {
@@ -102,32 +67,69 @@ func TestQuestions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads this whole repository")
 	}
-	all := questions(t)
-	if len(all) < 100 {
-		t.Fatalf("%d questions", len(all))
+	set := sets(t, "testdata/queries.txt")[0]
+	if len(set.Questions) < 100 {
+		t.Fatalf("%d questions", len(set.Questions))
 	}
-	e := indexed(t)
-	tr := e.Of(inMemory(t, New(nil, nil, nil).Of(os.DirFS("../.."))))
-	ready(t, tr)
-	var ours, grep tally
-	for _, q := range all {
-		out, err := tr.Search(t.Context(), q.text, 10)
-		if err != nil || out.Certainty != Syntax {
-			t.Fatalf("%s: %+v, %v", q.text, out, err)
-		}
-		rank := q.rank(files(out.Passages))
-		ours.add(rank)
-		if rank == 0 || rank > 5 {
-			t.Logf("rank %d: %s: %v", rank, q.text, files(out.Passages))
-		}
-	}
-	for _, q := range all {
-		grep.add(q.rank(grepped(t, tr, q.text)))
-	}
-	t.Logf("search: recall@5 %.2f, MRR %.2f", ours.recall(), ours.mrr())
-	t.Logf("grep:   recall@5 %.2f, MRR %.2f", grep.recall(), grep.mrr())
-	if ours.recall() < 0.75 || ours.recall() < grep.recall()+0.2 || ours.mrr() < grep.mrr()+0.2 {
+	ours, grep := judge(t, set, "../..")
+	if ours.Recall() < 0.75 || ours.Recall() < grep.Recall()+0.2 || ours.MRR() < grep.MRR()+0.2 {
 		t.Error("the search has become worse")
+	}
+}
+
+// judge asks the questions of a set about the repository in a folder.
+func judge(t *testing.T, set questions.Set, dir string) (ours, grep questions.Tally) {
+	t.Helper()
+	tr := indexed(t).Of(inMemory(t, New(nil, nil, nil).Of(os.DirFS(dir))))
+	ready(t, tr)
+	var list []questions.File
+	if err := tr.walk(t.Context(), ".", func(p string) bool {
+		list = append(list, questions.File{Path: p, Text: string(tr.read(p))})
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	of, err := set.Judge(func(q string) ([]string, error) {
+		out, err := tr.Search(t.Context(), q, 10)
+		return files(out.Passages), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	by, err := set.Judge(func(q string) ([]string, error) { return questions.Grep(list, q), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"tuned by", "held out"} {
+		t.Logf("%s %s: search %v; grep %v", set.Name, name, of[i], by[i])
+	}
+	for i, q := range set.Questions {
+		out, err := tr.Search(t.Context(), q.Text, 10)
+		if rank := q.Rank(files(out.Passages)); err == nil && i%2 == 0 && (rank == 0 || rank > 5) {
+			t.Logf("rank %d: %s: %v", rank, q.Text, files(out.Passages))
+		}
+	}
+	return of.All(), by.All()
+}
+
+// TestPublicQuestions judges the search by questions about public repositories, whose clones
+// lie in the folder that AGENCY_CLONES names, by their names.
+func TestPublicQuestions(t *testing.T) {
+	clones := os.Getenv("AGENCY_CLONES")
+	all := sets(t, "testdata/public.txt")
+	n := 0
+	for _, set := range all {
+		n += len(set.Questions)
+	}
+	if len(all) != 3 || n < 100 {
+		t.Fatalf("%d questions about %d repositories", n, len(all))
+	}
+	if clones == "" {
+		t.Skip("AGENCY_CLONES names no folder with clones of the repositories of testdata/public.txt")
+	}
+	for _, set := range all {
+		ours, grep := judge(t, set, filepath.Join(clones, set.Name))
+		t.Logf("%s: search %v; grep %v", set.Name, ours, grep)
 	}
 }
 
@@ -139,59 +141,6 @@ func ready(t *testing.T, tr Tree) {
 		t.Fatalf("the first answer: %+v, %v", out, err)
 	}
 	tr.e.Wait()
-}
-
-// grepped are the files in which most of a question's words stand, as grep -c would say.
-func grepped(t *testing.T, tr Tree, query string) []string {
-	t.Helper()
-	var list []source
-	if err := tr.walk(t.Context(), ".", func(p string) bool {
-		if searched(p) {
-			list = append(list, source{path: p, text: tr.read(p)})
-		}
-		return true
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return files(plainly(list, strings.Fields(strings.ToLower(query))))
-}
-
-// plainly ranks by how many lines hold one of the words: the files that grep names most.
-func plainly(list []source, words []string) (out []Passage) {
-	best := map[string]int{}
-	for _, s := range list {
-		for line := range strings.Lines(strings.ToLower(string(s.text))) {
-			for _, w := range words {
-				if !contains(little, w) && strings.Contains(line, w) {
-					best[s.path]++
-					break
-				}
-			}
-		}
-	}
-	for range 10 {
-		top := ""
-		for p, n := range best {
-			if top == "" || n > best[top] || n == best[top] && p < top {
-				top = p
-			}
-		}
-		if top == "" {
-			return out
-		}
-		out = append(out, Passage{Path: top})
-		delete(best, top)
-	}
-	return out
-}
-
-func contains(list []string, w string) bool {
-	for _, l := range list {
-		if l == w {
-			return true
-		}
-	}
-	return false
 }
 
 // The first answer over many files is by text and says so; the index answers from then on,

@@ -236,11 +236,29 @@ func (ch *checker) models() {
 		known(key, c.Agents[role].Model)
 	}
 	known("overseer.model", c.Overseer.Model)
+	ch.embeddings(known)
 	for _, m := range sortedKeys(c.Prices) {
 		ref, err := ParseModel(m)
 		if _, ok := c.Providers[ref.Provider]; err == nil && !ok {
 			ch.warn("prices."+m, fmt.Sprintf("a price for %s, but no provider %s%s", m, ref.Provider, text.Suggestion(ref.Provider, names)))
 		}
+	}
+}
+
+// embeddings is the model of vector search, which asks over OpenAI's wire.
+func (ch *checker) embeddings(known func(key, model string)) {
+	const key = "context.embeddings_model"
+	c := ch.state.config
+	if c.Context.EmbeddingsModel == "" {
+		if c.Context.VectorSearch {
+			ch.fault("context.vector_search needs %s: name provider/model", []any{key}, "context.vector_search", key)
+		}
+		return
+	}
+	known(key, c.Context.EmbeddingsModel)
+	ref, err := ParseModel(c.Context.EmbeddingsModel)
+	if p, ok := c.Providers[ref.Provider]; err == nil && ok && p.Type != "openai" {
+		ch.fault("%s: provider %s is of type %s, and embeddings are asked of type openai", []any{key, ref.Provider, p.Type}, key)
 	}
 }
 

@@ -202,10 +202,11 @@ type Contracts struct {
 
 // Context is what brief stages.
 type Context struct {
-	MaxTokens      int  `json:"max_tokens" doc:"tokens of the staged context" min:"1000" max:"100000000"`
-	IncludeTests   bool `json:"include_tests" doc:"stage the tests of relevant files"`
-	IncludeSimilar bool `json:"include_similar" doc:"stage similar code"`
-	VectorSearch   bool `json:"vector_search" doc:"find similar code by embeddings of a provider"`
+	MaxTokens       int    `json:"max_tokens" doc:"tokens of the staged context" min:"1000" max:"100000000"`
+	IncludeTests    bool   `json:"include_tests" doc:"stage the tests of relevant files"`
+	IncludeSimilar  bool   `json:"include_similar" doc:"stage similar code"`
+	VectorSearch    bool   `json:"vector_search" doc:"searches find code by its meaning, too: parts of committed files are sent to the provider of embeddings_model"`
+	EmbeddingsModel string `json:"embeddings_model" doc:"provider/model of vector_search, of a provider of type openai; empty: none" form:"model_or_none"`
 }
 
 // Quality is the quality score. Scores run from 0 to 100.

@@ -61,7 +61,7 @@ func TestPrintedValuesAreTheDefaults(t *testing.T) {
 			t.Errorf("warning %v", w)
 		}
 	}
-	if len(l.Widenings) != 0 || len(l.Warnings) < 8 {
+	if len(l.Widenings) != 0 || len(l.Warnings) < 7 {
 		t.Errorf("widenings %v, warnings %v", l.Widenings, l.Warnings)
 	}
 }
@@ -482,7 +482,7 @@ func TestNoKeyIsSilentlyIdle(t *testing.T) {
 		"overseer: {patterns: {stagnation_detection: false}, stagnation_token_threshold: 6000}": "overseer.stagnation_token_threshold has no effect while overseer.patterns.stagnation_detection is false",
 		"overseer: {max_nudges_per_agent: 0, nudge_cooldown_seconds: 6}":                        "overseer.nudge_cooldown_seconds has no effect while overseer.max_nudges_per_agent is 0",
 		"routing: {strategy: fixed, simple_max_files: 2}":                                       "routing.simple_max_files has no effect while routing.strategy is fixed",
-		"context: {vector_search: true}":                                                        "context.vector_search has no effect in this version",
+		"context: {embeddings_model: a/b}\nproviders: {a: {type: openai, api_key: none}}":       "context.embeddings_model has no effect while context.vector_search is false",
 	} {
 		var got []string
 		for _, w := range load(t, repoInput(text+"\n")).Warnings {

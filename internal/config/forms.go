@@ -35,6 +35,11 @@ func checkForm(form, s string) string {
 		return checkResource(s)
 	case "model":
 		return checkModel(s)
+	case "model_or_none":
+		if s == "" {
+			return ""
+		}
+		return checkModel(s)
 	case "level_or_model":
 		return checkLevelOrModel(s)
 	case "runtime":

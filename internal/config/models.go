@@ -86,7 +86,16 @@ func (c Config) RunModels() ([]ModelRef, error) {
 		}
 		refs = union(refs, more)
 	}
+	if ref, wanted := c.Embeddings(); wanted {
+		refs = union(refs, []ModelRef{ref})
+	}
 	return refs, nil
+}
+
+// Embeddings is the model by which searches find code by its meaning; false: they do not.
+func (c Config) Embeddings() (ModelRef, bool) {
+	ref, err := ParseModel(c.Context.EmbeddingsModel)
+	return ref, err == nil && c.Context.VectorSearch
 }
 
 func union(refs, more []ModelRef) []ModelRef {

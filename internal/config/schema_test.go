@@ -77,6 +77,8 @@ func annotateText(s *jsonschema.Schema, f field) {
 	switch f.form {
 	case "model":
 		s.Pattern = `^[^/\s]+/\S+$`
+	case "model_or_none":
+		s.Pattern = `^$|^[^/\s]+/\S+$`
 	case "resource":
 		s.Pattern = resRule().String()
 	case "level_or_model":

@@ -24,7 +24,7 @@ func inEffect() []string {
 		"contracts.max_verification_steps",
 		"context.max_tokens",
 		"context.include_tests",
-		"context.include_similar",
+		"context.include_similar", "context.vector_search", "context.embeddings_model",
 		"retry_budget",
 		"rollback",
 		"branch_prefix",
@@ -125,6 +125,8 @@ func (c Config) whyIdle(key string) string {
 		return "while routing.strategy is " + string(agency.RouteFixed)
 	case strings.HasPrefix(key, "quality.") && key != "quality.enabled" && !c.Quality.Enabled:
 		return "while quality.enabled is false"
+	case key == "context.embeddings_model" && !c.Context.VectorSearch:
+		return "while context.vector_search is false"
 	case key == "overseer.nudge_cooldown_seconds" && o.MaxNudgesPerAgent == 0:
 		return "while overseer.max_nudges_per_agent is 0"
 	}

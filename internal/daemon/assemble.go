@@ -164,7 +164,7 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	}}
 	acts := effects.New(db, fence, landings, sessions.Models, landings, landings)
 	if p.above != nil {
-		work.Above, acts = p.above, acts.Below(p.above)
+		work.Above, sessions.Above, acts = p.above, p.above, acts.Below(p.above)
 	}
 	flow.Bind(reg, session.Activity, session.Do(work))
 	checks := &resources.LandingChecks{Runs: runs, Verify: sessions.Verify}

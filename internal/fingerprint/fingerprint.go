@@ -25,6 +25,20 @@ import (
 	"agency/internal/bounded"
 )
 
+// File tells one state of a file from another by what the kernel says of it; "" where that
+// cannot be told: it changed a moment ago, and may again without another sign, or the kernel
+// does not say. Whether its file system can be relied on is the caller's to know (Steady).
+func File(info fs.FileInfo, now time.Time) string {
+	changed, node := changedAt(info), Inode(info)
+	if node == "" || changed.IsZero() || now.Sub(changed) <= tick(changed) {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d %d", node, changed.UnixNano(), info.ModTime().UnixNano(), info.Size())
+}
+
+// Steady tells whether what a folder's file system says of its files can be relied on.
+func Steady(dir string) bool { return !unsteady(dir) }
+
 // Load is a file or folder outside of git's trees that commands load: installed
 // packages, a toolchain's programs, a folder that the user lets them read.
 type Load struct {

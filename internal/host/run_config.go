@@ -93,6 +93,9 @@ func (c RunConfig) Models() (refs []config.ModelRef, err error) {
 	if o := c.Config.Overseer; o.Enabled && o.Model != "" {
 		err = add(c.Config.Resolve(o.Model))
 	}
+	if ref, wanted := c.Config.Embeddings(); wanted && err == nil {
+		err = add([]config.ModelRef{ref}, nil)
+	}
 	return refs, err
 }
 

@@ -8,7 +8,9 @@ import (
 )
 
 // Code is files as what answers for their symbols sees them.
-func Code(f *Files) codebase.Tree { return f.Symbols.Of(f.FS()).Asking(f.Servers) }
+func Code(f *Files) codebase.Tree {
+	return f.Symbols.Of(f.FS()).At(f.at).With(f.Embedder).Asking(f.Servers)
+}
 
 // Brought is what the answer to a change ends with: the errors that it brought, as far as they
 // are known at once. Before is nil of a new file.

@@ -27,6 +27,8 @@ type Files struct {
 	Symbols *codebase.Engine
 	// Servers are the language servers that see the files; nil: none.
 	Servers *lsp.Workspace
+	// Embedder finds code by its meaning; nil: by words alone.
+	Embedder codebase.Embedder
 }
 
 // SetGuard sets what is asked before a file is written or deleted, with its

@@ -48,10 +48,11 @@ clang --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,-z,stack-siz
 
 pack() { gzip -9 -n -c "$1" >"$here/$2.wasm.gz"; }
 pack "$work/core.wasm" core
-for language in python javascript rust java c cpp ruby php bash; do
+for language in python javascript rust java c cpp ruby php bash json; do
 	pack "$modules/tree-sitter-$language/tree-sitter-$language.wasm" "$language"
 done
 pack "$modules/tree-sitter-c-sharp/tree-sitter-c_sharp.wasm" c_sharp
+pack "$modules/@tree-sitter-grammars/tree-sitter-yaml/tree-sitter-yaml.wasm" yaml
 for language in typescript tsx; do
 	pack "$modules/tree-sitter-typescript/tree-sitter-$language.wasm" "$language"
 done

@@ -43,8 +43,10 @@ var grammars = map[code.Language]grammar{
 		imports:   []string{"import_declaration"},
 		binds:     []string{"formal_parameter", "spread_parameter", "variable_declarator", "enhanced_for_statement", "catch_formal_parameter", "inferred_parameters", "lambda_expression", "type_parameter"},
 	},
-	code.C:   family,
-	code.CPP: family,
+	code.JSON: {defines: map[string]Kind{"pair": Key}},
+	code.YAML: {defines: map[string]Kind{"block_mapping_pair": Key, "flow_pair": Key}},
+	code.C:    family,
+	code.CPP:  family,
 	code.CSharp: {
 		defines: map[string]Kind{
 			"namespace_declaration": Module, "file_scoped_namespace_declaration": Module, "class_declaration": Class, "struct_declaration": Class,

@@ -31,6 +31,7 @@ const (
 	Field     Kind = "field"
 	Module    Kind = "module"
 	Macro     Kind = "macro"
+	Key       Kind = "key" // of a document of data
 )
 
 // Definition is what a file defines outside of functions, and functions within functions.

@@ -85,6 +85,9 @@ func (w *walk) node(n code.Node) {
 func (w *walk) define(n code.Node, s *scope) {
 	kind, ok := w.g.defines[n.Kind()]
 	at, local := n.Field("name"), w.local()
+	if kind == Key {
+		at = n.Field("key")
+	}
 	if !ok {
 		field, value := w.g.values[n.Kind()]
 		if !value || local {
@@ -117,7 +120,7 @@ func (w *walk) define(n code.Node, s *scope) {
 	for p := whole.Parent(); p.Is("decorated_definition", "export_statement", "lexical_declaration", "variable_declaration") && len(p.Parts()) <= 2; p = p.Parent() {
 		whole = p
 	}
-	d := Definition{Name: name, Container: container, Kind: kind, Start: whole.Start(), End: whole.End(), Head: n.Start(), NameStart: at.End() - len(name)}
+	d := Definition{Name: name, Container: container, Kind: kind, Start: whole.Start(), End: whole.End(), Head: n.Start(), NameStart: at.Start() + strings.LastIndex(at.Text(), name)}
 	d.Line, d.EndLine = w.file.Line(d.Start), w.file.Line(max(d.Start, d.End-1))
 	d.Signature = signature(w.src, n.Start(), n.Field("body").Start(), n.End())
 	w.file.Definitions = append(w.file.Definitions, d)

@@ -31,6 +31,7 @@ type Sessions struct {
 	Models *Models
 	Live   *host.Live
 	Verify *verify.Verifier
+	Above  session.Allowance // nil: none
 }
 
 var (
@@ -232,6 +233,10 @@ func (s *Sessions) toolset(ctx context.Context, b *resources, o session.ToolsetO
 	}
 	t.Files.Symbols, t.Background.Secrets = s.Runs.o.Code, s.Models.secrets.Redactor
 	t.Files.Servers = s.languages(b, o)
+	if t.Files.Embedder, err = s.embeds(ctx, b, o); err != nil {
+		t.Close()
+		return nil, err
+	}
 	if err := s.tell(ctx, o.Spec, firstOf(t.Files.SkillFaults())); err != nil {
 		t.Close()
 		return nil, err

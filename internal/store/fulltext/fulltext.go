@@ -3,6 +3,8 @@
 // made again from what was indexed, so a file that is damaged, of another version or too
 // large is thrown away, and it is not synced to the disk.
 //
+// Beside them it keeps vectors of passages, where somebody makes them.
+//
 // It knows nothing of code: what a passage is and which words it has say those who add it.
 package fulltext
 
@@ -23,6 +25,7 @@ import (
 // Passage is a part of a source.
 type Passage struct {
 	Label string // what whoever searches gets back
+	Same  string // what passages of one text share, and so their vector; "": has none
 	Title string // words that say what it is about, such as those of its name
 	About string // words of who explains it
 	Words string // all of its words
@@ -44,12 +47,14 @@ type Index struct {
 	path string
 	most int64 // bytes
 
-	mu sync.Mutex
-	db *sql.DB
+	mu      sync.Mutex
+	db      *sql.DB
+	have    map[string]bool // keys of all sources, as of what others had written; nil: not read
+	written int64
 }
 
 // maxBytes is how large an index may be on the disk.
-const maxBytes = 256 << 20
+const maxBytes = 1 << 30
 
 // New makes one that is kept in a file; it does no I/O.
 func New(path string) *Index { return &Index{path: path, most: maxBytes} }
@@ -62,7 +67,7 @@ func (i *Index) Close() error {
 		return nil
 	}
 	err := i.db.Close()
-	i.db = nil
+	i.db, i.have = nil, nil
 	return err
 }
 
@@ -115,7 +120,7 @@ func (i *Index) connect(ctx context.Context) (*sql.DB, error) {
 }
 
 // version is that of the tables and of how words are made.
-const version = 1
+const version = 2
 
 func prepare(ctx context.Context, db *sql.DB) error {
 	var have int
@@ -169,27 +174,58 @@ func damaged(err error) bool {
 func (i *Index) Missing(ctx context.Context, keys []string) (out []string, err error) {
 	err = i.do(ctx, func(db *sql.DB) error {
 		out = nil
-		rows, err := db.QueryContext(ctx, selectKeys)
+		have, err := i.keys(ctx, db)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = rows.Close() }()
-		have := map[string]bool{}
-		for rows.Next() {
-			var k string
-			if err := rows.Scan(&k); err != nil {
-				return err
-			}
-			have[k] = true
-		}
+		i.mu.Lock()
+		defer i.mu.Unlock()
 		for _, k := range keys {
 			if !have[k] {
 				out = append(out, k)
 			}
 		}
-		return rows.Err()
+		return nil
 	})
 	return out, err
+}
+
+// keys are those of all sources. They are read anew where another has written since: a
+// search of many files must not read them all each time.
+func (i *Index) keys(ctx context.Context, db *sql.DB) (map[string]bool, error) {
+	var written int64
+	if err := db.QueryRowContext(ctx, selectWritten).Scan(&written); err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	have := i.have
+	if i.written != written {
+		have = nil
+	}
+	i.mu.Unlock()
+	if have != nil {
+		return have, nil
+	}
+	rows, err := db.QueryContext(ctx, selectKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	have = map[string]bool{}
+	for rows.Next() {
+		var k string
+		if err := rows.Scan(&k); err != nil {
+			return nil, err
+		}
+		have[k] = true
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.have, i.written = have, written
+	return have, nil
 }
 
 // Add indexes sources, all of them or none; those that are indexed already stay as they are.
@@ -205,7 +241,17 @@ func (i *Index) Add(ctx context.Context, sources []Source) error {
 				return err
 			}
 		}
-		return tx.Commit()
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		for _, s := range sources {
+			if i.have != nil {
+				i.have[s.Key] = true
+			}
+		}
+		return nil
 	})
 }
 
@@ -218,7 +264,7 @@ func add(ctx context.Context, tx *sql.Tx, s Source) error {
 		return err
 	}
 	for _, p := range s.Passages {
-		res, err := tx.ExecContext(ctx, insertPassage, s.Key, p.Label)
+		res, err := tx.ExecContext(ctx, insertPassage, s.Key, p.Label, p.Same)
 		if err != nil {
 			return err
 		}
@@ -236,10 +282,15 @@ func add(ctx context.Context, tx *sql.Tx, s Source) error {
 	return nil
 }
 
-// Keep forgets all sources but these where the index has grown beyond half of its bound.
-func (i *Index) Keep(ctx context.Context, keys map[string]bool) error {
+// Large tells whether the index has grown beyond half of its bound: it is time to Keep.
+func (i *Index) Large() bool {
 	info, err := os.Stat(i.path)
-	if err != nil || info.Size() < i.most/2 {
+	return err == nil && info.Size() >= i.most/2
+}
+
+// Keep forgets all sources but these where the index is large.
+func (i *Index) Keep(ctx context.Context, keys map[string]bool) error {
+	if !i.Large() {
 		return nil
 	}
 	all := make([]string, 0, len(keys))
@@ -268,6 +319,9 @@ func (i *Index) Keep(ctx context.Context, keys map[string]bool) error {
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return err
 		}
+		if len(old) == 0 {
+			return nil
+		}
 		for _, k := range old {
 			for _, s := range forget {
 				if _, err := db.ExecContext(ctx, s, k); err != nil {
@@ -275,6 +329,12 @@ func (i *Index) Keep(ctx context.Context, keys map[string]bool) error {
 				}
 			}
 		}
+		if _, err := db.ExecContext(ctx, forgetVectors); err != nil {
+			return err
+		}
+		i.mu.Lock()
+		i.have = nil
+		i.mu.Unlock()
 		_, err = db.ExecContext(ctx, vacuum)
 		return err
 	})

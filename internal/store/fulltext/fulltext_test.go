@@ -31,8 +31,8 @@ func TestSearch(t *testing.T) {
 	i := New(filepath.Join(t.TempDir(), "sub", "i.db"))
 	defer func() { _ = i.Close() }()
 	if err := i.Add(t.Context(), []Source{
-		{Key: "1", Passages: []Passage{{"holds", "Sandbox", "", "it schedules contracts"}, {"about", "schedule contracts", "", "some text"}}},
-		{Key: "2", Passages: []Passage{{"part", "reservation", "", "x"}}},
+		{Key: "1", Passages: []Passage{{"holds", "", "Sandbox", "", "it schedules contracts"}, {"about", "", "schedule contracts", "", "some text"}}},
+		{Key: "2", Passages: []Passage{{"part", "", "reservation", "", "x"}}},
 	}); err != nil {
 		t.Fatal(err)
 	}

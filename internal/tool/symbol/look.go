@@ -148,6 +148,9 @@ func queryCodebase() tool.Tool {
 		if out.Indexing {
 			b.WriteString("[the index is being made: these are by the letters of the words; a later call answers better]\n")
 		}
+		if out.Note != "" {
+			fmt.Fprintf(&b, "[%s]\n", tool.Printable(out.Note))
+		}
 		if out.Partial {
 			b.WriteString("[the repository has more text than is searched; search_files sees all of it]\n")
 		}
