@@ -405,21 +405,6 @@ func (c *Checker) hosts(cmd Command) []string {
 	return append(slices.Clone(c.o.Hosts), c.o.SetupHosts...)
 }
 
-func limitsOf(limits sandbox.Limits, cmd Command) sandbox.Limits {
-	limits.Wall = cmp.Or(max(cmd.Timeout, 0), DefaultTimeout)
-	return limits
-}
-
-func (c *Checker) layer(s Subject) string {
-	if s.Seals {
-		return filepath.Join(c.o.LayerDir, trustedDir)
-	}
-	if s.Scratch != "" {
-		return filepath.Join(c.o.LayerDir, scratchDir, s.Scratch)
-	}
-	return filepath.Join(c.o.LayerDir, string(s.layer()))
-}
-
 func (s Subject) layer() Layer { return cmp.Or(s.Layer, LayerAgents) }
 
 // Output is the standard output of a command that only asks, such as `go list`:

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -139,4 +140,19 @@ func (c *Checker) Stands(ctx context.Context, s Subject, r agency.Receipt, cmd C
 	cmd.Kind, cmd.Line = r.Kind, r.Command
 	env, known := c.env(ctx, s, cmd, false)
 	return known && env == r.Env
+}
+
+func limitsOf(limits sandbox.Limits, cmd Command) sandbox.Limits {
+	limits.Wall = cmp.Or(max(cmd.Timeout, 0), DefaultTimeout)
+	return limits
+}
+
+func (c *Checker) layer(s Subject) string {
+	if s.Seals {
+		return filepath.Join(c.o.LayerDir, trustedDir)
+	}
+	if s.Scratch != "" {
+		return filepath.Join(c.o.LayerDir, scratchDir, s.Scratch)
+	}
+	return filepath.Join(c.o.LayerDir, string(s.layer()))
 }

@@ -263,7 +263,7 @@ func (t Tree) breaks(ctx context.Context, before, after symbols.File, d symbols.
 	}
 	if before.Language == code.Go {
 		names := append([]string{d.Name}, lost...)
-		if notes, err = t.goBreaks(ctx, before.Path, text, names); err == nil || ctx.Err() != nil {
+		if notes, err = goBreaks(ctx, t, before.Path, text, names); err == nil || ctx.Err() != nil {
 			return notes, Types, err
 		}
 		return []string{"what it breaks is not known: " + err.Error()}, Syntax, nil
@@ -288,7 +288,7 @@ func (t Tree) breaks(ctx context.Context, before, after symbols.File, d symbols.
 
 // goBreaks is what the compiler would say of the changed file and of whoever uses the names
 // that it did not say before.
-func (t Tree) goBreaks(ctx context.Context, file string, text []byte, names []string) (notes []string, err error) {
+func goBreaks(ctx context.Context, t Tree, file string, text []byte, names []string) (notes []string, err error) {
 	q := gotypes.Query{Names: names, Folders: []string{folder(file)}, Reach: folder(file)}
 	was, err := gotypes.Load(ctx, t.e.others(), gotypes.Files{FS: t.fsys}, q)
 	if err != nil {

@@ -53,7 +53,7 @@ func (t Tree) Outline(ctx context.Context, at string, depth, most int) (Outlined
 	}
 	files := []string{at}
 	if i.IsDir() {
-		if files, err = t.here(at); err != nil {
+		if files, err = here(t, at); err != nil {
 			return out, err
 		}
 	} else if code.SyntaxOf(at) == "" {
@@ -85,7 +85,7 @@ func (t Tree) Outline(ctx context.Context, at string, depth, most int) (Outlined
 }
 
 // here are the source files of a folder.
-func (t Tree) here(dir string) (out []string, err error) {
+func here(t Tree, dir string) (out []string, err error) {
 	entries, err := fs.ReadDir(t.fsys, dir)
 	if err != nil {
 		return nil, agency.Errorf(agency.KindInvalid, "%s cannot be read: %w", dir, err)

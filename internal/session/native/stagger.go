@@ -88,6 +88,6 @@ func (c asker) enter(ctx context.Context) (answered func()) {
 }
 
 // prefix is what the session's requests begin with.
-func (c *conversation) prefix() prefix {
+func (c asker) prefix() prefix {
 	return prefixOf(c.Spec.Run, c.req.Model, c.req.System, c.kit.json)
 }
