@@ -80,10 +80,13 @@ func (m *Member) Ordered(tx *store.Tx, tree agency.OID) (*Outcome, error) {
 	return out, nil
 }
 
-// Nudged tells whether the overseer has nudged the session.
+// Nudged tells whether the overseer has nudged the session for what it did; that its limits
+// come near is no misbehaviour.
 func (m *Member) Nudged(q store.Querier) (bool, error) {
 	all, err := event.Of[agency.Nudged](q, event.Filter{Run: m.Spec.Run, Contract: m.Spec.Contract, Types: []agency.EventType{"nudged"}})
-	return slices.ContainsFunc(all, func(t event.Told[agency.Nudged]) bool { return t.Detail.Session == m.Spec.ID() }), err
+	return slices.ContainsFunc(all, func(t event.Told[agency.Nudged]) bool {
+		return t.Detail.Session == m.Spec.ID() && overseer.Behaviour(t.Detail.Cause).Lasts()
+	}), err
 }
 
 // LogEnd appends how a part ended.

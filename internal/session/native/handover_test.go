@@ -10,7 +10,9 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/budget"
+	"agency/internal/event"
 	"agency/internal/llm"
+	"agency/internal/overseer"
 	"agency/internal/session"
 	"agency/internal/store"
 
@@ -68,6 +70,29 @@ func TestHandsOver(t *testing.T) {
 	for _, want := range []string{"I appended lines to main.txt.", "You take the place of another session", "the limit of turns is reached"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in\n%s", want, first)
+		}
+	}
+}
+
+// Whom the overseer had to nudge for what it did is not followed in the same attempt; that it
+// came near its limits is no matter.
+func TestNudgedHandOver(t *testing.T) {
+	for cause, afresh := range map[overseer.Behaviour]bool{overseer.Stagnation: false, overseer.TokenExhaustion: true} {
+		k, w, s := exhausting(t)
+		lines := w.lines
+		w.lines = func(n int) llm.Answer {
+			if n == 5 {
+				k.write(func(tx *store.Tx) error {
+					ev := agency.NewEvent(testRun, agency.SeverityWarning, "nudged", &agency.Nudged{Overseen: agency.Overseen{Cause: string(cause), Session: s.ID()}})
+					ev.ContractID = s.Contract
+					_, err := event.Append(tx, ev)
+					return err
+				})
+			}
+			return lines(n)
+		}
+		if out := k.must(s); out.Learnt == "" || out.Afresh != afresh {
+			t.Errorf("%s: goes on afresh %t with the record %q", cause, out.Afresh, out.Learnt)
 		}
 	}
 }
