@@ -112,7 +112,7 @@ func TestToolchain(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if want := (sandbox.Overlay{Lower: cache, At: cache, Name: "gocache"}); !slices.Contains(f.Tools.Overlays, want) {
+	if want := (sandbox.Overlay{Lower: cache, At: cache, Name: "gocache", ByContent: true}); !slices.Contains(f.Tools.Overlays, want) {
 		t.Errorf("overlays %+v", f.Tools.Overlays)
 	}
 	if root := env(f.Tools, "GOROOT"); !ecosystem.OfSystem(root) && !slices.Contains(f.Tools.ReadOnly, sandbox.Mount{Host: root, At: root}) {
