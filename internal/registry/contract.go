@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/event"
@@ -60,6 +61,12 @@ func ContractsAfter(q store.Querier, run agency.RunID, n int) ([]agency.Contract
 // Failed reads the contracts of all runs that failed for good, the latest first.
 func Failed(q store.Querier, limit int) ([]agency.Contract, error) {
 	return store.All(q, scanContract, selectFailed, limit)
+}
+
+// Ended reads the contracts of all runs that had landed or failed for good before a time,
+// the latest first.
+func Ended(q store.Querier, before time.Time, limit int) ([]agency.Contract, error) {
+	return store.All(q, scanContract, selectEnded, before.UnixNano(), limit)
 }
 
 // Advance applies a fact to a contract by agency.Advance, sets its times, and

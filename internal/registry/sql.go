@@ -63,6 +63,9 @@ VALUES (?1, ?2, (SELECT coalesce(max(seq) + 1, 0) FROM contracts WHERE run_id = 
 	selectContracts = `SELECT doc FROM contracts WHERE run_id = ? AND seq >= ? ORDER BY seq`
 	selectFailed    = `SELECT doc FROM contracts WHERE status = 'failed' ORDER BY completed_at DESC LIMIT ?`
 
+	// selectEnded reads what had ended in any run before a time, the latest first.
+	selectEnded = `SELECT doc FROM contracts WHERE status IN ('complete', 'failed') AND completed_at > 0 AND completed_at <= ? ORDER BY completed_at DESC LIMIT ?`
+
 	// insertOutcome keeps what a contract came to, once.
 	insertOutcome = `INSERT INTO outcomes (run_id, contract_id, ended_at, doc) VALUES (?, ?, ?, ?) ON CONFLICT (run_id, contract_id) DO NOTHING`
 

@@ -90,6 +90,16 @@ func (h history) listed(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
+func (h history) landed(ctx context.Context, commit agency.OID, most int64) (string, error) {
+	dir := h.o.Workspace.Run().Dir()
+	commits, err := dir.Commits().Log(ctx, commit, git.LogOptions{Limit: 1})
+	if err != nil || len(commits) == 0 || len(commits[0].Parents) == 0 {
+		return "", err
+	}
+	patch, _, err := dir.Diff().Patch(ctx, commits[0].Parents[0], commit, most, git.PatchOptions{Renames: true})
+	return string(patch), err
+}
+
 // recentCommits is how far back is looked for what changes together.
 const recentCommits = 30
 

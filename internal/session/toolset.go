@@ -48,6 +48,8 @@ type Toolset struct {
 	Tree     Tree
 	// Recent are the files of recent commits before the contract, newest first.
 	Recent func(context.Context) ([][]string, error)
+	// Landed is what a commit of a landing changed, in at most so many bytes.
+	Landed func(ctx context.Context, commit agency.OID, most int64) (string, error)
 	// Listed are the files that the contract began with, the same for all of its attempts.
 	Listed func(context.Context) ([]string, error)
 	// Count is how many files the last snapshot has; less than none: unknown.
@@ -185,7 +187,7 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 	sh := shell{o, files, &on.company}
 	return &Toolset{
 		Files: files, Commands: sh, Background: on, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
-		Recent: history{o}.recent, Listed: history{o}.listed, Count: o.Workspace.Files, Process: sh.process,
+		Recent: history{o}.recent, Landed: history{o}.landed, Listed: history{o}.listed, Count: o.Workspace.Files, Process: sh.process,
 		Lacking: lacking(o.Commands, files.FS()),
 	}, nil
 }

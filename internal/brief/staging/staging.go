@@ -44,6 +44,7 @@ const (
 	Test    Kind = "tests"
 	API     Kind = "apis"
 	Example Kind = "examples"
+	History Kind = "history"
 )
 
 // Item is one staged file.

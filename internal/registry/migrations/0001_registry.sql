@@ -48,6 +48,7 @@ CREATE INDEX contracts_run ON contracts (run_id, seq);
 -- What failed for good is looked up over all runs: similar work begins on a
 -- stronger model.
 CREATE INDEX contracts_failed ON contracts (run_id) WHERE status = 'failed';
+CREATE INDEX contracts_ended ON contracts (completed_at) WHERE completed_at > 0;
 
 -- What contracts of any run came to, for the success rates of the repository and for
 -- estimates. No run owns it: it stays where its run is removed.

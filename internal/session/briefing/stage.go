@@ -4,10 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/brief"
 	"agency/internal/brief/staging"
+	"agency/internal/event"
+	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/store"
+	"agency/internal/text"
 	"agency/internal/tool"
 )
 
@@ -32,7 +38,74 @@ func (b Briefing) pick(ctx context.Context, contract agency.Contract) ([]staging
 	if err != nil {
 		return nil, err
 	}
-	return staging.Stage(ctx, staging.Input{FS: b.Tools.Files.FS(), Contract: contract, Limits: b.Setup.Context, Recent: recent})
+	items, err := staging.Stage(ctx, staging.Input{FS: b.Tools.Files.FS(), Contract: contract, Limits: b.Setup.Context, Recent: recent})
+	if err != nil || !b.Setup.Context.Similar || b.Setup.Context.MaxTokens <= 0 {
+		return items, err
+	}
+	ended, err := b.ended(ctx, contract)
+	for _, e := range ended {
+		items = append(items, e.Item())
+	}
+	return items, err
+}
+
+const (
+	// maxKnown is how many ended contracts are looked at for some like the one at hand.
+	maxKnown    = 300
+	maxFailures = 3
+	maxFailure  = 300 // bytes of one
+)
+
+// ended are contracts like the one at hand that had ended in this repository before the run
+// began, so that all of it is told the same.
+func (b Briefing) ended(ctx context.Context, contract agency.Contract) (out []staging.Ended, err error) {
+	err = b.DB.Read(ctx, func(q *store.Snapshot) error {
+		run, err := registry.Run(q, b.Spec.Run)
+		if err != nil {
+			return err
+		}
+		known, err := registry.Ended(q, run.CreatedAt, maxKnown)
+		if err != nil {
+			return err
+		}
+		known = slices.DeleteFunc(known, func(c agency.Contract) bool {
+			return roster.Leads(c.AssignedRole) || c.Type == agency.TypeReview
+		})
+		for _, c := range staging.Alike(contract, known) {
+			told, err := event.Since(q, 0, event.Filter{Run: c.RunID, Contract: c.ID, Types: []agency.EventType{"state_changed", "failed"}}, 0)
+			if err != nil {
+				return err
+			}
+			out = append(out, staging.Ended{Contract: c, Failed: reasons(told)})
+		}
+		return nil
+	})
+	for i, e := range out {
+		if commit := e.Contract.ActualOutputs.Commit; commit != "" {
+			out[i].Diff, _ = b.Tools.Landed(ctx, commit, maxDiff) // one that is gone is not shown
+		}
+	}
+	return out, err
+}
+
+// maxDiff is how much is read of what landed, in bytes.
+const maxDiff = 16 << 10
+
+// reasons are why attempts were not enough, each once, the last ones.
+func reasons(told []agency.Event) (out []string) {
+	for _, ev := range told {
+		reason := ""
+		switch d, _ := agency.DecodeDetail(ev); d := d.(type) {
+		case *agency.StateChanged:
+			reason = d.Reason
+		case *agency.Failed:
+			reason = d.Reason
+		}
+		if reason = text.OneLine(reason, maxFailure); reason != "" && !slices.Contains(out, reason) {
+			out = append(out, reason)
+		}
+	}
+	return out[max(0, len(out)-maxFailures):]
 }
 
 // lay writes the staged context into the workspace. A folder of that name that

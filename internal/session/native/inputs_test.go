@@ -1,11 +1,14 @@
 package native
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
+	"agency/internal/brief/staging"
 	"agency/internal/budget"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -70,5 +73,49 @@ func TestOutputsOfDependencies(t *testing.T) {
 				t.Error("a scaffolder sees the outputs of what it does not depend on")
 			}
 		})
+	}
+}
+
+// A contract is staged with what an earlier run made of one like it: what was asked for, what
+// was not enough, and how it ended; not with what ended while its own run was at work.
+func TestEndedContractsAreStaged(t *testing.T) {
+	k := newKit(t, budget.Limits{}, complete)
+	k.write(func(tx *store.Tx) error {
+		if err := registry.CreateRun(tx, agency.Run{ID: "older", Goal: "change it", Mode: agency.ModeSingle, State: agency.StateRunning}, json.RawMessage(`{}`)); err != nil {
+			return err
+		}
+		for _, of := range []agency.RunID{"older", testRun} {
+			c := agency.Contract{ID: "seed", RunID: of, AssignedRole: "generalist", Title: "teach the heron to fish as " + string(of), Description: "herons fish", RetryBudget: 2}
+			if err := registry.CreateContract(tx, c); err != nil {
+				return err
+			}
+			for n, f := range []agency.Fact{
+				agency.Started{Agent: "a"}, agency.Returned{Reason: "its tests were RED"}, agency.Started{Agent: "a"}, agency.ClaimMade{}, agency.Verified{}, agency.LandingBegun{}, agency.HasLanded{},
+			} {
+				if _, err := registry.Advance(tx, of, "seed", agency.StepKey(fmt.Sprintf("seed/%d", n)), f); err != nil {
+					return err
+				}
+			}
+			if of == "older" { // the run of the test began after it
+				if _, err := tx.Exec(`UPDATE runs SET created_at = ? WHERE id = ?`, tx.Now.Add(time.Nanosecond).UnixNano(), string(testRun)); err != nil {
+					return err
+				}
+				tx.Now = tx.Now.Add(time.Second)
+			}
+		}
+		return registry.CreateContract(tx, agency.Contract{
+			ID: "next", RunID: testRun, AssignedRole: "generalist", Title: "teach the heron to dive", Description: "herons dive",
+			AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: "dives"}}, RetryBudget: 1,
+		})
+	})
+	k.setup.Context = staging.Limits{MaxTokens: 10_000, Similar: true}
+	s := spec()
+	s.Contract, s.Staged = "next", true
+	k.must(s)
+	first := k.model.msgs[0][0].Words()
+	for want, n := range map[string]int{"`older/seed` (history; a contract like this one, which has landed)": 1, "its tests were RED": 1, "to fish as test-run": 0} {
+		if strings.Count(first, want) != n {
+			t.Errorf("%q does not stand %d times in\n%s", want, n, first)
+		}
 	}
 }
