@@ -286,9 +286,10 @@ func (w *work) said(f *feed) tea.Cmd {
 	}
 }
 
-// gather appends what a channel brings until a frame is due or it is closed.
+// gather appends what a channel brings until a frame is due, with what lies there then, or
+// it is closed.
 func gather[T any](to []T, from <-chan T, frame <-chan time.Time) []T {
-	for len(to) < batchSize {
+	for due := false; len(to) < batchSize && (!due || len(from) > 0); {
 		select {
 		case one, ok := <-from:
 			if !ok {
@@ -296,7 +297,7 @@ func gather[T any](to []T, from <-chan T, frame <-chan time.Time) []T {
 			}
 			to = append(to, one)
 		case <-frame:
-			return to
+			due = true
 		}
 	}
 	return to
