@@ -45,7 +45,6 @@ type point struct {
 type fresh struct {
 	n      int
 	halted bool // one of them, in the place of one that the overseer halted
-	handed int  // those in the place of one that had used up what it may
 }
 
 // Key is the key of a step of the attempt, of its round and of who has it.

@@ -158,11 +158,13 @@ func (a *conversation) afresh(spec session.Spec, out session.Outcome) (session.S
 	switch {
 	case !out.Afresh || roster.Leads(a.role):
 		return spec, false
-	case out.Learnt != "" && a.fresh.handed < roster.MostSessions(a.role)-1:
-		a.fresh.handed++
+	case out.Learnt != "" && a.fresh.n < roster.MostSessions(a.role)-1:
 		if before := spec.Feedback; before != nil { // what the attempt mends is still to be mended
 			told = *before
-			told.TakenBack = nil
+			told.TakenBack, told.Attempt = nil, a.N
+			if before.Attempt != a.N {
+				told.Reason = out.Reason + "; before this attempt: " + before.Reason
+			}
 		}
 		told.Learnt = out.Learnt
 	case out.Learnt == "" && !a.fresh.halted:

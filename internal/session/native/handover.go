@@ -55,7 +55,7 @@ func (c compactor) handOver(ctx context.Context) (*session.Outcome, error) {
 	}
 	learnt := f.summary
 	if len(about.standing.Todo) > 0 {
-		learnt += "\n\nIts plan, as it stands:\n" + strings.Join(about.standing.Todo, "\n")
+		learnt += "\n\nIts plan, as it stands:\n" + text.Head(strings.Join(about.standing.Todo, "\n"), maxSummary/4)
 	}
 	out, err := c.endBy(ctx, func(tx *store.Tx) (*session.Outcome, error) {
 		if f.settle {
@@ -65,7 +65,7 @@ func (c compactor) handOver(ctx context.Context) (*session.Outcome, error) {
 			}
 		}
 		end := session.Unfinished(c.st.Due.Limit, "", c.st.Tree)
-		end.Learnt = text.Head(learnt, maxSummary)
+		end.Learnt = learnt
 		nudged, err := c.Nudged(tx)
 		end.Afresh = !nudged
 		return end, err

@@ -38,9 +38,9 @@ type Options struct {
 // Runner runs sessions. It is safe for concurrent use; what it holds is shared
 // by all of them.
 type Runner struct {
-	o     Options
-	watch watch
-	stagger
+	o       Options
+	watch   watch
+	stagger stagger
 
 	mu   sync.Mutex
 	kits map[kitName]*kit
