@@ -47,7 +47,7 @@ func (t Tree) Rename(ctx context.Context, symbol, file, to string) (Change, erro
 	}
 	var out Change
 	if f.Language == code.Go {
-		after, refs, err := gotypes.Rename(ctx, t.e.others(), gotypes.Files{FS: t.fsys}, file, d.NameStart, d.Name, to)
+		after, refs, err := gotypes.Rename(ctx, t.e.others(), golang(ctx, t), file, d.NameStart, d.Name, to)
 		if err != nil {
 			return out, refused(d.Name, err)
 		}
@@ -290,12 +290,14 @@ func (t Tree) breaks(ctx context.Context, before, after symbols.File, d symbols.
 // that it did not say before.
 func goBreaks(ctx context.Context, t Tree, file string, text []byte, names []string) (notes []string, err error) {
 	q := gotypes.Query{Names: names, Folders: []string{folder(file)}, Reach: folder(file)}
-	was, err := gotypes.Load(ctx, t.e.others(), gotypes.Files{FS: t.fsys}, q)
+	files := golang(ctx, t)
+	was, err := gotypes.Load(ctx, t.e.others(), files, q)
 	if err != nil {
 		return nil, err
 	}
 	defer was.Close()
-	now, err := gotypes.Load(ctx, t.e.others(), gotypes.Files{FS: t.fsys, Changed: map[string][]byte{file: text}}, q)
+	files.Changed = map[string][]byte{file: text}
+	now, err := gotypes.Load(ctx, t.e.others(), files, q)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +322,7 @@ func (t Tree) Extract(ctx context.Context, file string, from, to int, name strin
 	if f.Language != code.Go {
 		return Change{}, agency.Errorf(agency.KindConflict, "functions are extracted of Go alone: what lines of %s need and change is not told by syntax", file)
 	}
-	after, err := gotypes.Extract(ctx, t.e.others(), gotypes.Files{FS: t.fsys}, file, from, to, name)
+	after, err := gotypes.Extract(ctx, t.e.others(), golang(ctx, t), file, from, to, name)
 	if r := (*gotypes.Refused)(nil); errors.As(err, &r) {
 		return Change{}, agency.Errorf(agency.KindConflict, "nothing is extracted: %s", r.Error())
 	}

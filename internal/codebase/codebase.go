@@ -55,7 +55,8 @@ type Engine struct {
 	mu      sync.Mutex
 	outside *gotypes.Outside
 	kept    map[[sha256.Size]byte]symbols.File // by the file's name and text
-	states  states
+
+	listings listings
 }
 
 // New makes one over a reader of syntax, which stays the caller's; place tells where code
@@ -118,8 +119,11 @@ var errTooMany = agency.Errorf(agency.KindInvalid, "the repository has more than
 // walk tells of the checkout's regular files below a path, in order, but those of others'
 // code; false ends it. Who must have seen all of them is told by errTooMany that it has not.
 func (t Tree) walk(ctx context.Context, below string, visit func(name string) bool) error {
-	return entries(ctx, t, below, func(p string, _ fs.DirEntry) bool { return visit(p) })
+	return entries(ctx, t, below, func(p string, d fs.DirEntry) bool { return d.IsDir() || visit(p) })
 }
+
+// entries tells of them with what the folder says of each, and of the folders that it passes
+// over.
 
 func entries(ctx context.Context, t Tree, below string, visit func(name string, d fs.DirEntry) bool) error {
 	n := 0
@@ -132,6 +136,7 @@ func entries(ctx context.Context, t Tree, below string, visit func(name string, 
 		case err != nil:
 			return nil
 		case d.IsDir() && p != below && Skipped(d.Name()):
+			visit(p, d)
 			return fs.SkipDir
 		case !d.Type().IsRegular():
 			return nil

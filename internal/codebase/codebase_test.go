@@ -235,8 +235,8 @@ func TestNotAllFilesAreSeen(t *testing.T) {
 	if found, err := tr.Find(t.Context(), "scale", "any", 10); err != nil || !found.More || len(found.Symbols) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if all, partial, err := tr.sources(t.Context(), 1<<20); err != nil || !partial || len(all) != 1 {
-		t.Errorf("%d files, %v, %v", len(all), partial, err)
+	if all, err := tr.list(t.Context()); err != nil || !all.partial || len(all.sources) != 1 {
+		t.Errorf("%d files, %v, %v", len(all.sources), all.partial, err)
 	}
 }
 
@@ -324,9 +324,9 @@ func TestExtractElsewhere(t *testing.T) {
 func TestSearchIsBounded(t *testing.T) {
 	tree, _ := tree("-- a.md --\none cat\n-- b.md --\ntwo cats\n-- c.md --\nthree cats")
 	for room, want := range map[int]int{100: 3, 20: 2, 7: 0} {
-		all, partial, err := tree.sources(t.Context(), room)
-		if err != nil || len(all) != want || partial != (want < 3) {
-			t.Errorf("%d bytes: %d files, partial %v, %v", room, len(all), partial, err)
+		all, err := (&listing{room: room}).look(t.Context(), tree)
+		if err != nil || len(all.sources) != want || all.partial != (want < 3) {
+			t.Errorf("%d bytes: %d files, partial %v, %v", room, len(all.sources), all.partial, err)
 		}
 	}
 }

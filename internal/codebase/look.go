@@ -235,7 +235,7 @@ func (t Tree) References(ctx context.Context, symbol, file string) (Used, error)
 }
 
 func (t Tree) goReferences(ctx context.Context, file string, d symbols.Definition) (gotypes.Found, error) {
-	p, err := gotypes.Load(ctx, t.e.others(), gotypes.Files{FS: t.fsys}, gotypes.Query{Names: []string{d.Name}, Folders: []string{folder(file)}, Reach: folder(file)})
+	p, err := gotypes.Load(ctx, t.e.others(), golang(ctx, t), gotypes.Query{Names: []string{d.Name}, Folders: []string{folder(file)}, Reach: folder(file)})
 	if err != nil {
 		return gotypes.Found{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +53,7 @@ func sameOf(path string, text []byte) string {
 
 // byMeaning finds passages by the vectors that there are, and has missing ones made behind
 // the answer. Where the question has no vector, the note says why.
-func byMeaning(ctx context.Context, t Tree, text string, all []source, at map[string]int) (hits []fulltext.Hit, note string) {
+func byMeaning(ctx context.Context, t Tree, text string, all []source) (hits []fulltext.Hit, note string) {
 	m := t.embedder
 	if m == nil {
 		return nil, ""
@@ -80,29 +79,24 @@ func byMeaning(ctx context.Context, t Tree, text string, all []source, at map[st
 	if len(hits) == 0 || t.e.behind.busy(embedding) {
 		note = "vectors of the code are being made; a later search answers better"
 	}
-	embedLater(t, all, at)
+	embedLater(t, all)
 	return hits, note
 }
 
 // embedLater has vectors made of the passages that have none.
-func embedLater(t Tree, all []source, at map[string]int) {
-	keys := make(map[string]bool, len(at))
-	for k := range at {
-		keys[k] = true
-	}
+func embedLater(t Tree, all []source) {
 	t.e.behind.start(embedding, func(ctx context.Context) {
+		keys := keysOf(all)
 		bare, err := t.e.index.Bare(ctx, t.embedder.Model(), keys)
 		if err != nil {
 			return // the next search begins again
 		}
-		want, paths := map[string]bool{}, []string(nil)
+		want, of := map[string]bool{}, map[string]bool{}
 		for _, b := range bare {
-			want[b.Same] = true
-			paths = append(paths, all[at[b.Key]].path)
+			want[b.Same], of[b.Key] = true, true
 		}
-		slices.Sort(paths)
 		n := 0
-		for lot := range dueOf(ctx, t, slices.Compact(paths), want) {
+		for lot := range dueOf(ctx, t, pick(all, of), want) {
 			if n += len(lot); n > sentAtAll || embedLot(ctx, t, lot) != nil {
 				return // likewise, once its own question was answered
 			}
@@ -111,16 +105,16 @@ func embedLater(t Tree, all []source, at map[string]int) {
 }
 
 // dueOf are the wanted passages of files that may leave the machine, a request at a time.
-func dueOf(ctx context.Context, t Tree, paths []string, want map[string]bool) iter.Seq[[]part] {
+func dueOf(ctx context.Context, t Tree, files []source, want map[string]bool) iter.Seq[[]part] {
 	return func(yield func([]part) bool) {
 		var lot []part
-		for _, path := range paths {
-			parts, err := t.parts(ctx, source{path: path, text: t.read(path)})
+		for _, f := range files {
+			parts, err := t.parts(ctx, source{path: f.path, text: t.read(f.path)})
 			if err != nil {
 				return
 			}
 			for _, p := range parts {
-				if !want[p.Same] || !t.embedder.May(path, string(p.text)) {
+				if !want[p.Same] || !t.embedder.May(f.path, string(p.text)) {
 					continue
 				}
 				delete(want, p.Same)

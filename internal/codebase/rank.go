@@ -17,17 +17,17 @@ type ranking struct {
 }
 
 // fused makes one list of several by reciprocal ranks, of the files as they are now.
-func fused(lists []ranking, all []source, at map[string]int, terms []string, most int) (out []Passage) {
+func fused(lists []ranking, all []source, terms []string, most int) (out []Passage) {
 	score := map[string]float64{}
 	for _, list := range lists {
 		rank := 0
 		for _, h := range list.hits {
-			k, now := at[h.Key]
-			if !now {
+			name, _, _ := strings.Cut(h.Label, "\x00")
+			if k, now := slices.BinarySearchFunc(all, name, source.compare); !now || all[k].key != h.Key {
 				continue
 			}
 			rank++
-			score[h.Label] += list.weight / float64(rankOf+rank) * standing(all[k].path, terms)
+			score[h.Label] += list.weight / float64(rankOf+rank) * standing(name, terms)
 		}
 	}
 	labels := make([]string, 0, len(score))

@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -70,6 +68,8 @@ type source struct {
 	text      []byte // nil: not read yet
 }
 
+func (s source) compare(path string) int { return strings.Compare(s.path, path) }
+
 // searched tells whether a file is searched: code, and what people write about it.
 func searched(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
@@ -86,43 +86,28 @@ func (t Tree) Search(ctx context.Context, text string, most int) (Searched, erro
 	if len(terms) == 0 {
 		return Searched{}, agency.Errorf(agency.KindInvalid, "the query has no word to look for")
 	}
-	all, partial, err := t.sources(ctx, maxSearched)
+	all, err := t.list(ctx)
 	if err != nil {
 		return Searched{}, err
 	}
 	out, err := t.among(ctx, all, query{text, terms}, most)
-	out.Partial = partial
+	out.Partial = all.partial
 	return out, err
 }
 
-// sources are the files of a checkout that are searched, as far as they have so many bytes.
-func (t Tree) sources(ctx context.Context, left int) (all []source, partial bool, err error) {
-	err = entries(ctx, t, ".", func(p string, d fs.DirEntry) bool {
-		if !searched(p) {
-			return true
-		}
-		s, ok := stateOf(t, p, d)
-		if l := code.SyntaxOf(p); !ok || s.size > maxData && (l == code.JSON || l == code.YAML) {
-			return true
-		}
-		if left -= s.size; left < 0 {
-			partial = true
-			return false
-		}
-		all = append(all, s)
-		return true
-	})
-	if errors.Is(err, errTooMany) {
-		return all, true, nil
+// list is what is known of the checkout's files, brought up to date.
+func (t Tree) list(ctx context.Context) (found, error) {
+	if t.at == "" {
+		return new(listing).look(ctx, t)
 	}
-	return all, partial, err
+	return t.e.listings.of(t.at).look(ctx, t)
 }
 
 // Texts are the files that are searched of a checkout, by their paths.
 func (t Tree) Texts(ctx context.Context) (map[string]string, error) {
-	all, _, err := t.sources(ctx, maxSearched)
-	out := make(map[string]string, len(all))
-	for _, s := range textsOf(t, all) {
+	all, err := t.list(ctx)
+	out := make(map[string]string, len(all.sources))
+	for _, s := range textsOf(t, all.sources) {
 		out[s.path] = string(s.text)
 	}
 	return out, err
@@ -148,24 +133,21 @@ func keyOf(path string, text []byte) string {
 }
 
 // among is Search in these files.
-func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searched, error) {
+func (t Tree) among(ctx context.Context, in found, q query, most int) (Searched, error) {
+	all := in.sources
 	x := t.e.index
 	if x == nil {
 		return byText(textsOf(t, all), q.terms, most), nil
 	}
-	keys, at := make([]string, len(all)), map[string]int{}
-	for i, s := range all {
-		keys[i], at[s.key] = s.key, i
-	}
-	missing, err := x.Missing(ctx, keys)
+	missing, err := x.Missing(ctx, in.keys)
 	if err == nil && len(missing) > maxInline {
-		indexLater(t, pick(all, at, missing))
+		indexLater(t, pick(all, setOf(missing)))
 		out := byText(textsOf(t, all), q.terms, most)
 		out.Indexing = true
 		return out, nil
 	}
 	if err == nil {
-		err = t.index(ctx, textsOf(t, pick(all, at, missing)))
+		err = t.index(ctx, textsOf(t, pick(all, setOf(missing))))
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -177,30 +159,42 @@ func (t Tree) among(ctx context.Context, all []source, q query, most int) (Searc
 	if err != nil {
 		return byText(textsOf(t, all), q.terms, most), ctx.Err()
 	}
-	t.e.keep(ctx, at)
+	if x.Large() {
+		_ = x.Keep(ctx, keysOf(all)) // it is larger than it need be, and thrown away at its bound
+	}
 	lists := []ranking{{byWords, 1}, {byParts, partsWeight}}
-	near, note := byMeaning(ctx, t, q.text, all, at)
+	near, note := byMeaning(ctx, t, q.text, all)
 	lists = append(lists, ranking{near, meaningWeight})
-	return Searched{Certainty: Syntax, Passages: fused(lists, all, at, q.terms, most), Note: note}, nil
+	return Searched{Certainty: Syntax, Passages: fused(lists, all, q.terms, most), Note: note}, nil
 }
 
-func pick(all []source, at map[string]int, keys []string) (out []source) {
-	for _, k := range keys {
-		out = append(out, all[at[k]])
+// pick are the files of these keys.
+func pick(all []source, keys map[string]bool) (out []source) {
+	if len(keys) == 0 {
+		return nil
+	}
+	for _, s := range all {
+		if keys[s.key] {
+			out = append(out, s)
+		}
 	}
 	return out
 }
 
-// keep has the index forget other states of files once it is large.
-func (e *Engine) keep(ctx context.Context, at map[string]int) {
-	if !e.index.Large() {
-		return
+func setOf(keys []string) map[string]bool {
+	out := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		out[k] = true
 	}
-	now := make(map[string]bool, len(at))
-	for k := range at {
-		now[k] = true
+	return out
+}
+
+func keysOf(all []source) map[string]bool {
+	out := make(map[string]bool, len(all))
+	for _, s := range all {
+		out[s.key] = true
 	}
-	_ = e.index.Keep(ctx, now) // it is larger than it need be, and thrown away at its bound
+	return out
 }
 
 // indexLater indexes files behind the answer, one lot at a time.
@@ -223,6 +217,7 @@ func (e *Engine) Wait() { e.behind.wait() }
 // Close ends what is done behind answers, and closes the index.
 func (e *Engine) Close() error {
 	e.behind.close()
+	e.listings.close()
 	if e.index == nil {
 		return nil
 	}

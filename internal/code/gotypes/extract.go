@@ -39,12 +39,7 @@ func Extract(ctx context.Context, o *Outside, files Files, file string, from, to
 	if err != nil {
 		return nil, err
 	}
-	changed := map[string][]byte{}
-	for n, b := range files.Changed {
-		changed[n] = b
-	}
-	changed[file] = out
-	after, err := Load(ctx, o, Files{files.FS, changed}, q)
+	after, err := Load(ctx, o, files.with(map[string][]byte{file: out}), q)
 	if err != nil {
 		return nil, err
 	}

@@ -383,7 +383,7 @@ func TestImportsLeadNowhereElse(t *testing.T) {
 	place := Place{Goroot: cache, ModCache: cache}
 	for _, imported := range []string{"example.com/dep/../../../private", "fmt/../../../private", "../private", "example.com/dep/./../../../private"} {
 		files := tree("-- go.mod --\nmodule m\n\nrequire example.com/dep v1.2.3\n-- a.go --\npackage m\n\nimport \"" + imported + "\"\n\nfunc use() { private.Do() }\n")
-		s, err := scan(t.Context(), Files{FS: files}, nil)
+		s, err := scan(t.Context(), shared(), Files{FS: files}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

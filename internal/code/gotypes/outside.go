@@ -22,7 +22,8 @@ const maxOutside = 2000
 // Outside are the packages that checkouts import from elsewhere, read once. It is safe for
 // concurrent use.
 type Outside struct {
-	place Place
+	place   Place
+	glances glances // of files of checkouts
 
 	mu  sync.Mutex
 	set *token.FileSet

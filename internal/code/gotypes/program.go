@@ -1,7 +1,6 @@
 package gotypes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +10,9 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"io"
 	"maps"
-	"path"
 	"slices"
 	"sort"
-	"strings"
 )
 
 // Program is the part of a checkout's Go code in which some names stand, type-checked. It
@@ -68,7 +64,7 @@ type Query struct {
 // Load type-checks the packages in whose files one of the names stands, and those of the
 // folders, with what they import.
 func Load(ctx context.Context, o *Outside, files Files, q Query) (*Program, error) {
-	src, err := scan(ctx, files, q.Names)
+	src, err := scan(ctx, o, files, q.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +111,7 @@ func (p *Program) parse(list []string, full bool) (out []*ast.File) {
 		f := p.parsed[name]
 		if f == nil {
 			var err error
-			f, err = parser.ParseFile(p.set, name, p.src.texts[name], parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
+			f, err = parser.ParseFile(p.set, name, p.src.text(name), parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
 			if all := scanner.ErrorList(nil); errors.As(err, &all) {
 				for _, e := range all {
 					p.errs = append(p.errs, Fault{name, e.Pos.Line, e.Pos.Column, e.Msg})
@@ -241,7 +237,7 @@ func (p *Program) NewFaults(before *Program) (out []Fault) {
 }
 
 // text is that of a file of the program.
-func (p *Program) text(name string) []byte { return p.src.texts[name] }
+func (p *Program) text(name string) []byte { return p.src.text(name) }
 
 // looked are the files whose functions were checked, sorted.
 func (p *Program) looked() (out []string) {
@@ -280,19 +276,4 @@ func origin(o types.Object) types.Object {
 		return o.Origin()
 	}
 	return o
-}
-
-func packageName(text []byte) string {
-	f, err := parser.ParseFile(token.NewFileSet(), "", text, parser.PackageClauseOnly)
-	if err != nil || f.Name == nil {
-		return ""
-	}
-	return f.Name.Name
-}
-
-// matches tells whether this platform builds a file.
-func matches(b build.Context, dir, name string, text []byte) bool {
-	b.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-	ok, err := b.MatchFile(dir, path.Base(name))
-	return ok && err == nil && !strings.HasPrefix(name, "_")
 }

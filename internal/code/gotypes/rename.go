@@ -75,10 +75,6 @@ func Rename(ctx context.Context, o *Outside, files Files, file string, at int, n
 	if err := before.named(name, targets); err != nil {
 		return nil, nil, err
 	}
-	changed := map[string][]byte{}
-	for n, b := range files.Changed {
-		changed[n] = b
-	}
 	edits := map[string][]Ref{}
 	for _, r := range found.Refs {
 		edits[r.Path] = append(edits[r.Path], r)
@@ -86,10 +82,9 @@ func Rename(ctx context.Context, o *Outside, files Files, file string, at int, n
 	out := map[string][]byte{}
 	for n, refs := range edits {
 		out[n] = replaced(before.text(n), refs, to)
-		changed[n] = out[n]
 	}
 	q.types = false
-	after, err := Load(ctx, o, Files{files.FS, changed}, q)
+	after, err := Load(ctx, o, files.with(out), q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -271,7 +266,7 @@ func (p *Program) linked(file string, at int, name string) (map[token.Pos]bool, 
 		}
 	}
 	for pos := range targets {
-		if !pos.IsValid() || p.set.Position(pos).Filename == "" || p.src.texts[p.set.Position(pos).Filename] == nil {
+		if !pos.IsValid() || p.set.Position(pos).Filename == "" || p.src.known[p.set.Position(pos).Filename] == nil {
 			return nil, refuse("%s is also a method of a type that is not of this repository", name)
 		}
 	}

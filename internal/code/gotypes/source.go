@@ -12,17 +12,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"go/build"
-	"go/parser"
-	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -31,9 +28,9 @@ import (
 
 // Bounds of what is read of a checkout.
 const (
-	maxFiles = 20_000
+	maxFiles = 200_000
 	maxFile  = 4 << 20
-	maxAll   = 256 << 20
+	maxAll   = 256 << 20 // that is read for one answer
 )
 
 // ErrTooMuch is that of a checkout with more Go code than is read.
@@ -80,6 +77,28 @@ func FindPlace(getenv func(string) string) (p Place) {
 type Files struct {
 	FS      fs.FS
 	Changed map[string][]byte
+	// Listed are all that Reads tells of, sorted, where they are known; nil: the file system is
+	// looked through.
+	Listed []Listed
+}
+
+// Listed is a file with what tells its state from others, "" where nothing does: what is known
+// of it by its state is not read again.
+type Listed struct{ Name, State string }
+
+// Reads tells whether a file says what Go code there is.
+func Reads(name string) bool { return path.Base(name) == "go.mod" || path.Ext(name) == ".go" }
+
+// with are the files with other texts for some.
+func (f Files) with(changed map[string][]byte) Files {
+	all := maps.Clone(changed)
+	for name, text := range f.Changed {
+		if _, ok := all[name]; !ok {
+			all[name] = text
+		}
+	}
+	f.Changed = all
+	return f
 }
 
 // Read is the text of a file.
@@ -123,63 +142,99 @@ type source struct {
 	folders map[string]*folder
 	byPath  map[string]*folder
 	mention map[string]bool // files in which the name stands
-	texts   map[string][]byte
+	known   map[string]*glance
+	texts   map[string][]byte // that were read
+	left    int64             // bytes that may be read yet
 }
 
-// skipped tells whether nothing in a folder is of the repository's packages, as the go
-// command has it.
-func skipped(name string) bool {
+// Skips tells whether nothing in a folder is of the repository's packages, as the go command
+// has it.
+func Skips(name string) bool {
 	return name == "testdata" || name == "vendor" || name == "node_modules" || name != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_"))
 }
 
-// scan reads the Go files of a checkout, and notes which have one of the names.
-func scan(ctx context.Context, files Files, names []string) (*source, error) {
-	s := &source{files: files, folders: map[string]*folder{}, byPath: map[string]*folder{}, mention: map[string]bool{}, texts: map[string][]byte{}}
-	var found []string
-	left := int64(maxAll)
-	err := fs.WalkDir(files.FS, ".", func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && d != nil && d.IsDir():
-			return fs.SkipDir
-		case err != nil:
-			return nil
-		case d.IsDir() && skipped(path.Base(p)):
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		case d.Name() == "go.mod":
-			s.addMod(p)
-		case strings.HasSuffix(p, ".go") && !strings.HasPrefix(d.Name(), "_") && !strings.HasPrefix(d.Name(), "."):
-			found = append(found, p)
-		}
-		if len(found) > maxFiles {
-			return ErrTooMuch
-		}
-		return nil
-	})
+// scan looks at the Go files of a checkout, and notes which have one of the names.
+func scan(ctx context.Context, o *Outside, files Files, names []string) (*source, error) {
+	s := &source{
+		files: files, folders: map[string]*folder{}, byPath: map[string]*folder{}, mention: map[string]bool{},
+		texts: map[string][]byte{}, left: maxAll,
+	}
+	found, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for name := range files.Changed {
-		if strings.HasSuffix(name, ".go") && !slices.Contains(found, name) {
-			found = append(found, name)
+	slices.SortFunc(s.mods, func(a, b *mod) int { return len(b.dir) - len(a.dir) })
+	s.known = make(map[string]*glance, len(found))
+	for _, l := range found {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if g := s.glance(o, l); g != nil {
+			s.add(l.Name, g, names)
 		}
 	}
-	slices.SortFunc(s.mods, func(a, b *mod) int { return len(b.dir) - len(a.dir) })
-	b := s.build()
-	for _, p := range found {
-		text, err := files.Read(p)
-		if err != nil {
-			continue // it went away, or is larger than what people write
-		}
-		if left -= int64(len(text)); left < 0 {
-			return nil, ErrTooMuch
-		}
-		s.add(b, p, text, names)
+	if s.left < 0 {
+		return nil, ErrTooMuch
 	}
 	return s, nil
+}
+
+// list finds the Go files, and reads the modules that they are of.
+func (s *source) list(ctx context.Context) (found []Listed, err error) {
+	take := func(l Listed) {
+		switch base := path.Base(l.Name); {
+		case base == "go.mod":
+			s.addMod(l.Name)
+		case strings.HasSuffix(base, ".go") && !strings.HasPrefix(base, "_") && !strings.HasPrefix(base, "."):
+			found = append(found, l)
+		}
+	}
+	if s.files.Listed == nil {
+		err = fs.WalkDir(s.files.FS, ".", func(p string, d fs.DirEntry, err error) error {
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case len(found) > maxFiles:
+				return ErrTooMuch
+			case err != nil && d != nil && d.IsDir(), err == nil && d.IsDir() && Skips(path.Base(p)):
+				return fs.SkipDir
+			case err == nil && d.Type().IsRegular():
+				take(Listed{Name: p})
+			}
+			return nil
+		})
+	}
+	dir, skip := "", false // files of one folder stand together
+	for _, l := range s.files.Listed {
+		if d := path.Dir(l.Name); d != dir {
+			dir, skip = d, slices.ContainsFunc(strings.Split(d, "/"), Skips)
+		}
+		if !skip {
+			take(l)
+		}
+	}
+	for name := range s.files.Changed {
+		if strings.HasSuffix(name, ".go") && !slices.ContainsFunc(found, func(l Listed) bool { return l.Name == name }) {
+			found = append(found, Listed{Name: name})
+		}
+	}
+	return found, err
+}
+
+// text is that of a file; nil where it cannot be read, or more was read than may be.
+func (s *source) text(name string) []byte {
+	if text, ok := s.texts[name]; ok || s.left < 0 {
+		return text
+	}
+	text, err := s.files.Read(name)
+	if err != nil {
+		text = nil // it went away, or is larger than what people write
+	}
+	if s.left -= int64(len(text)); s.left < 0 {
+		return nil
+	}
+	s.texts[name] = text
+	return text
 }
 
 func (s *source) addMod(p string) {
@@ -194,22 +249,7 @@ func (s *source) addMod(p string) {
 	s.mods = append(s.mods, &mod{dir: path.Dir(p), path: f.Module.Mod.Path, file: f})
 }
 
-// build is how this platform picks files.
-func (s *source) build() build.Context {
-	b := build.Default
-	b.CgoEnabled = false
-	b.OpenFile = func(name string) (io.ReadCloser, error) {
-		text, ok := s.texts[strings.TrimPrefix(filepath.ToSlash(name), "/")]
-		if !ok {
-			return nil, fs.ErrNotExist
-		}
-		return io.NopCloser(bytes.NewReader(text)), nil
-	}
-	b.JoinPath = func(elem ...string) string { return path.Join(elem...) }
-	return b
-}
-
-func (s *source) add(b build.Context, p string, text []byte, names []string) {
+func (s *source) add(p string, g *glance, names []string) {
 	dir := path.Dir(p)
 	f := s.folders[dir]
 	if f == nil {
@@ -222,16 +262,16 @@ func (s *source) add(b build.Context, p string, text []byte, names []string) {
 		}
 		s.folders[dir], s.byPath[f.path] = f, f
 	}
-	s.texts[p] = text
-	if slices.ContainsFunc(names, func(n string) bool { return hasWord(text, n) }) {
+	s.known[p] = g
+	if slices.ContainsFunc(names, func(n string) bool { return g.mayHave(n) && hasWord(s.text(p), n) }) {
 		s.mention[p] = true
 	}
-	switch match, err := b.MatchFile("/"+dir, path.Base(p)); {
-	case err != nil || !match:
+	switch {
+	case !g.built:
 		f.others = append(f.others, p)
 	case !strings.HasSuffix(p, "_test.go"):
 		f.files = append(f.files, p)
-	case strings.HasSuffix(packageName(text), "_test"):
+	case strings.HasSuffix(g.pkg, "_test"):
 		f.outer = append(f.outer, p)
 	default:
 		f.inner = append(f.inner, p)
@@ -258,13 +298,8 @@ func hasWord(text []byte, name string) bool {
 // reaching are the folders whose packages import that of one, through others too, with it.
 func (s *source) reaching(dir string) map[string]bool {
 	users := map[string][]string{} // by path
-	for p, text := range s.texts {
-		f, err := parser.ParseFile(token.NewFileSet(), p, text, parser.ImportsOnly)
-		if f == nil || err != nil {
-			continue
-		}
-		for _, i := range f.Imports {
-			imported, _ := strconv.Unquote(i.Path.Value) // of what parsed
+	for p, g := range s.known {
+		for _, imported := range g.imports {
 			users[imported] = append(users[imported], path.Dir(p))
 		}
 	}
