@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
+	"agency/internal/ui/ask"
 	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 )
@@ -134,6 +136,81 @@ func reasonFor(ctx context.Context, a *app, c *daemon.Connected, run agency.RunI
 	}
 	return err
 }
+
+// asking has the person at the terminal answer the run's gates where they are shown. Its end
+// gives the terminal back as it was.
+func (f *follower) asking(ctx context.Context, leave context.CancelCauseFunc) (stop func()) {
+	if !f.o.pauses || f.o.json || f.o.noWait || !f.a.asksPeople() {
+		return func() {}
+	}
+	keys, err := prompt.OpenKeys(os.Stdin)
+	if err != nil { // it is not this program's to read: the commands answer
+		return func() {}
+	}
+	f.ask = &ask.Asker{
+		Keys: keys, Run: answering{f, leave}, Log: f.log, Out: f.a.out, Editor: editorOf(f.a), Pager: prompt.Pager{Env: f.a.env},
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.ask.Listen(ctx)
+	}()
+	return func() {
+		if err := keys.Close(); err != nil {
+			f.a.report(err)
+		}
+		<-done
+	}
+}
+
+// answeredGate tells that a gate was answered, by whomever.
+func (f *follower) answeredGate(id agency.GateID) {
+	if f.ask != nil {
+		f.ask.Answered(id)
+	}
+}
+
+// answering is the run that is followed, for who asks about its gates.
+type answering struct {
+	f     *follower
+	leave context.CancelCauseFunc
+}
+
+// Answer answers as the command does. What came of it is told by the log, but for what only
+// the command says.
+func (x answering) Answer(ctx context.Context, r api.AnswerRequest) (string, error) {
+	q, said := hushed(x.f.a)
+	err := q.answer(ctx, string(x.f.run.ID), r.Verb, r)
+	if err == nil {
+		return "", nil
+	}
+	return told(said, err)
+}
+
+func (x answering) Diff(ctx context.Context) (string, error) {
+	d, err := x.f.c.Diff(ctx, x.f.run.ID)
+	if err != nil {
+		return "", err
+	}
+	return x.screened(diffText(x.f.a.styleNow(), d, false))
+}
+
+func (x answering) Gate(ctx context.Context, g agency.Gate) (string, error) {
+	text, err := x.f.gateText(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	return x.screened(text)
+}
+
+// screened is a text as the command prints it.
+func (x answering) screened(text string) (string, error) {
+	var b strings.Builder
+	_, err := io.WriteString(tui.NewScreen(&b, x.f.a.style), text)
+	return b.String(), err
+}
+
+func (x answering) Leave() { x.leave(errLater) }
 
 func editorOf(a *app) prompt.Editor { return prompt.Editor{Env: a.env, Max: agency.MaxGoal} }
 

@@ -15,6 +15,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
+	"agency/internal/ui/ask"
 	"agency/internal/ui/tui"
 )
 
@@ -41,6 +42,7 @@ type follower struct {
 	heard atomic.Bool
 	// shown tells that a gate stands on the screen with the commands that answer it.
 	shown bool
+	ask   *ask.Asker // nil: nobody is asked here
 }
 
 func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
@@ -52,16 +54,20 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	answered := f.asking(ctx, cancel)
 	stop := f.onInterrupt(ctx, cancel)
 	defer stop()
+	var err error
 	if a.style.Live && !o.json {
-		if err := f.history(ctx); err != nil {
-			return err
+		if err = f.history(ctx); err == nil {
+			defer f.tick(ctx)()
+			defer f.listen(ctx)()
 		}
-		defer f.tick(ctx)()
-		defer f.listen(ctx)()
 	}
-	err := f.events(ctx)
+	if err == nil {
+		err = f.events(ctx)
+	}
+	answered() // the terminal is as it was for what follows
 	return f.end(ctx, err)
 }
 
@@ -83,8 +89,11 @@ func (f *follower) history(ctx context.Context) error {
 	return nil
 }
 
-// errLeft is the second Ctrl-C.
-var errLeft = errors.New("left")
+// errLeft is the second Ctrl-C; errLater leaves a gate for later.
+var (
+	errLeft  = errors.New("left")
+	errLater = errors.New("later")
+)
 
 // catch begins to take Ctrl-C. It is called before the request that starts a
 // run, so that none is lost between the request and the following.
@@ -102,16 +111,20 @@ func (f *follower) onInterrupt(ctx context.Context, leave context.CancelCauseFun
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for n := 0; ; n++ {
+		for paused := false; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-signals:
 			}
-			if n > 0 || !f.o.pauses {
+			if f.ask != nil && f.ask.Interrupt() {
+				continue // it leaves what is typed
+			}
+			if paused || !f.o.pauses {
 				leave(errLeft)
 				return
 			}
+			paused = true
 			f.say("pausing at the end of this turn; Ctrl-C again leaves at once")
 			if _, err := f.c.Pause(ctx, f.run.ID, api.ByRequest{By: who()}); err != nil {
 				leave(err)
@@ -214,6 +227,10 @@ func (f *follower) react(ctx context.Context, ev agency.Event) error {
 	switch d := d.(type) {
 	case *agency.GatePending:
 		return f.gate(ctx, d.Gate)
+	case *agency.GateApproved:
+		f.answeredGate(d.Gate)
+	case *agency.GateRejected:
+		f.answeredGate(d.Gate)
 	case *agency.GatePaused:
 		if f.o.stays || d.Manual { // the pause itself is told by the run's state
 			return nil
@@ -271,6 +288,9 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	if f.o.noWait {
 		return exit(exitWaiting)
 	}
+	if f.ask != nil {
+		f.ask.Ask(this)
+	}
 	return nil
 }
 
@@ -306,13 +326,15 @@ func (f *follower) end(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errLeft):
 		code = exitInterrupted
+	case errors.Is(err, errLater):
+		code, f.shown = exitWaiting, false // the commands are what is left
 	case api.Unreachable(err):
 		return f.lost()
 	case errors.As(err, &code):
 	default:
 		return err
 	}
-	left := errors.Is(err, errLeft)
+	left := errors.Is(err, errLeft) || errors.Is(err, errLater)
 	if left { // whoever leaves is kept no longer than this
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()

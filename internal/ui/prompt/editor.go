@@ -1,5 +1,5 @@
-// Package prompt asks the person at a terminal: for a text in their own editor. It knows
-// nothing of runs.
+// Package prompt asks the person at a terminal: for a key, a line, a text in their own editor;
+// and shows long texts in their own pager. It knows nothing of runs.
 package prompt
 
 import (

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// ErrLeft is that of a line that whoever typed it left, or that is wanted no more.
+var ErrLeft = errors.New("nothing was done")
+
 // Line asks a question and reads the answer to the end of its line, of at most so many
 // bytes. Nothing is read beyond the line.
 func Line(in io.Reader, out io.Writer, question string, most int) (string, error) {

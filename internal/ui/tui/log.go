@@ -46,6 +46,9 @@ type Log struct {
 	mu       sync.Mutex
 	progress Progress
 	saying   Saying
+	asked    string // stands in the place of the progress
+	held     int    // by how many who have the terminal to themselves
+	kept     strings.Builder
 	shown    []int // columns of the lines below the log that stand on the terminal
 	runWidth int
 	stopped  bool
@@ -135,13 +138,43 @@ func (l *Log) Stop() error {
 	return l.emit(l.erase(), "")
 }
 
+// Ask has a question stand below the log in the place of the progress; empty: none.
+func (l *Log) Ask(text string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = text
+	return l.redraw()
+}
+
+// Hold keeps all that the log would print until the release, while something else has the
+// terminal.
+func (l *Log) Hold() (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.emit(l.erase(), "") // a terminal that is gone is noticed by the next event
+	l.held++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.held--; l.held == 0 {
+			text := l.kept.String()
+			l.kept.Reset()
+			_ = l.write(text) // likewise
+		}
+	}
+}
+
 func (l *Log) write(text string) error {
+	if l.held > 0 {
+		l.kept.WriteString(text)
+		return nil
+	}
 	gone := l.erase()
 	return l.emit(gone, text+l.draw())
 }
 
 func (l *Log) redraw() error {
-	if !l.o.Style.Live || l.stopped {
+	if !l.o.Style.Live || l.stopped || l.held > 0 {
 		return nil
 	}
 	gone := l.erase()
@@ -192,13 +225,16 @@ func (l *Log) draw() string {
 	if !l.o.Style.Live || l.stopped {
 		return ""
 	}
-	text := l.progress.line(l.elapsed())
+	text, color := l.progress.line(l.elapsed()), dim
+	if l.asked != "" {
+		text, color = l.asked, bold+";"+yellow
+	}
 	if text == "" {
 		return ""
 	}
 	text = cut(text, l.width()-1)
 	l.shown = []int{columns(text)}
-	text = l.o.Style.paint(dim, text)
+	text = l.o.Style.paint(color, text)
 	if said := l.saying.Latest(l.width() - 1); said != "" {
 		l.shown = []int{columns(said), l.shown[0]}
 		text = l.o.Style.paint(plain, said) + "\n" + text

@@ -1,0 +1,162 @@
+//go:build linux || darwin
+
+package prompt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/muesli/cancelreader"
+	"golang.org/x/sys/unix"
+
+	"agency/internal/agency"
+)
+
+// Keys are single keys of the person at a terminal that goes on being printed on. They are
+// not shown, and none is left to who reads the terminal next. Signals come as they do.
+type Keys struct {
+	in  *os.File
+	was unix.Termios
+
+	mu     sync.Mutex
+	reader cancelreader.CancelReader
+	line   bool // a line is typed
+	lent   bool // something else reads the terminal
+	closed bool
+	woken  chan os.Signal
+}
+
+// ErrClosed is that of keys that are read no more.
+var ErrClosed = errors.New("keys are read no more")
+
+// OpenKeys begins to read the keys of a terminal whose foreground this process is of.
+func OpenKeys(in *os.File) (*Keys, error) {
+	fd := int(in.Fd())
+	was, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return nil, err
+	}
+	if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
+		return nil, errors.Join(err, errors.New("another program is in the foreground of the terminal"))
+	}
+	k := &Keys{in: in, was: *was, woken: make(chan os.Signal, 1)}
+	if err := errors.Join(k.open(), k.set(true)); err != nil {
+		return nil, err
+	}
+	signal.Notify(k.woken, unix.SIGCONT) // a shell that had the terminal meanwhile has set it its way
+	go func() {
+		for range k.woken {
+			k.mu.Lock()
+			if !k.closed && !k.line && !k.lent {
+				_ = k.set(true) // without it keys want the Enter key
+			}
+			k.mu.Unlock()
+		}
+	}()
+	return k, nil
+}
+
+func (k *Keys) open() (err error) {
+	k.reader, err = cancelreader.NewReader(k.in)
+	return err
+}
+
+// set sets the terminal to single keys, or as it was. What was typed before is forgotten: it
+// was meant for something else.
+func (k *Keys) set(single bool) error {
+	t := k.was
+	if single {
+		t.Lflag &^= unix.ICANON | unix.ECHO
+		t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+	}
+	return unix.IoctlSetTermios(int(k.in.Fd()), setTermiosFlush, &t)
+}
+
+// Key waits for a key; of one that sends several bytes, such as an arrow, it is 0.
+func (k *Keys) Key() (byte, error) {
+	var b [64]byte
+	n, err := k.reader.Read(b[:])
+	switch {
+	case errors.Is(err, cancelreader.ErrCanceled):
+		return 0, ErrClosed
+	case err != nil:
+		return 0, err
+	case n > 1:
+		return 0, nil
+	}
+	return b[0], nil
+}
+
+// Line has the person type a line of at most so many bytes, seen and edited as the terminal
+// does; ErrLeft: somebody called Interrupt.
+func (k *Keys) Line(out io.Writer, question string, most int) (text string, err error) {
+	k.mu.Lock()
+	if k.closed {
+		k.mu.Unlock()
+		return "", ErrClosed
+	}
+	k.line = true
+	err = k.set(false)
+	k.mu.Unlock()
+	if err == nil {
+		text, err = Line(k.reader, out, question, most)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.line = false
+	if k.closed {
+		return "", ErrClosed
+	}
+	if errors.Is(err, cancelreader.ErrCanceled) {
+		_, werr := fmt.Fprintln(out)
+		err = cmp.Or(errors.Join(k.reader.Close(), k.open(), werr), ErrLeft)
+	}
+	return text, errors.Join(err, k.set(true))
+}
+
+// Aside lends the terminal, as it was, to something else that reads it.
+func (k *Keys) Aside(do func() error) error {
+	k.mu.Lock()
+	k.lent = true
+	err := k.set(false)
+	k.mu.Unlock()
+	if err == nil {
+		err = do()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lent = false
+	return errors.Join(err, k.set(!k.closed))
+}
+
+// Interrupt has the line that is typed left; false: nobody types one, nor in something else.
+func (k *Keys) Interrupt() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.line && !k.closed {
+		k.reader.Cancel()
+	}
+	return k.line || k.lent
+}
+
+// Close gives the terminal back as it was.
+func (k *Keys) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return nil
+	}
+	k.closed = true
+	signal.Stop(k.woken)
+	close(k.woken)
+	k.reader.Cancel()
+	if err := k.set(false); err != nil {
+		return agency.Errorf(agency.KindTransient, "the terminal: %w", err).WithMend("stty sane")
+	}
+	return nil
+}
