@@ -231,14 +231,21 @@ func (t *Effects) notClaimable() string {
 	if t.Problem != "" {
 		return t.Problem
 	}
-	var failed []string
+	var failed, red []string
 	for _, k := range t.Calls {
-		if k.Ran && k.Result.Failed && !k.Tool.Last {
+		switch {
+		case !k.Ran || k.Tool.Last:
+		case k.Result.Failed:
 			failed = append(failed, k.Use.Name)
+		case k.Result.Red:
+			red = append(red, k.Use.Name)
 		}
 	}
-	if len(failed) > 0 {
+	switch {
+	case len(failed) > 0:
 		return "another call of this turn failed (" + strings.Join(failed, ", ") + "); look at its result first"
+	case len(red) > 0:
+		return strings.Join(red, ", ") + " of this turn did not pass; mend it, or where it did not pass before your change either, claim in an answer of its own"
 	}
 	return ""
 }

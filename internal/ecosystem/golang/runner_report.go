@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -181,7 +182,9 @@ func (s *goSuite) run(p *goPackage, name string) {
 // passed.
 func (s *goSuite) output(p *goPackage, ev goEvent) {
 	if ev.Test == "" {
-		s.room.Write(&p.output, ev.Output)
+		if !counted.MatchString(ev.Output) {
+			s.room.Write(&p.output, ev.Output)
+		}
 		for _, mark := range []string{testreport.BuildFailed, testreport.SetupFailed} {
 			if p.mark != testreport.BuildFailed && strings.Contains(ev.Output, mark[1:]) {
 				p.mark = mark
@@ -233,6 +236,10 @@ func (t *goTestRun) settle(status agency.TestStatus) {
 		t.status = status
 	}
 }
+
+// counted are the lines of a package in which nothing stands that its results do not
+// say: hundreds of them in a large repository.
+var counted = regexp.MustCompile(`^(PASS|FAIL|ok  \t\S+\t[\d.]+s|\?   \t\S+\t\[no test files\])\n$`)
 
 // framing tells the lines by which the testing package announces tests.
 func framing(line string) bool {

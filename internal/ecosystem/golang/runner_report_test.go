@@ -148,6 +148,24 @@ func TestParseGo(t *testing.T) {
 	}
 }
 
+// Of packages only what the results do not say is shown.
+func TestCountedLines(t *testing.T) {
+	var in strings.Builder
+	for _, line := range []string{
+		"PASS\n", "ok  \tp\t0.018s\n", "?   \tp/q\t[no test files]\n", "FAIL\n",
+		"log of init\n", "coverage: 80.0% of statements\n", "ok  \tp\t0.018s [no tests to run]\n", "FAIL\tp\t0.1s\n",
+	} {
+		_, _ = fmt.Fprintf(&in, `{"Action":"output","Package":"p","Output":%q}`+"\n", line)
+	}
+	s, _ := parseGo(strings.NewReader(in.String()), false, everything)
+	got := testreport.NewExcerpt(testreport.MaxText)
+	s.into(testreport.NewTally(), got, nil)
+	want := "log of init\ncoverage: 80.0% of statements\nok  \tp\t0.018s [no tests to run]\nFAIL\tp\t0.1s\n"
+	if diff := cmp.Diff(want, got.Begin()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestStray(t *testing.T) {
 	out := "go: warning\n" + `{"Time":"x","Action":"output","Package":"p","Output":"a"}` + "\n" +
 		`e":"output","Package":"p","Action":"pass"}` + "\n# vet says\n"

@@ -205,6 +205,8 @@ func TestRefusedCalls(t *testing.T) {
 		calls("submit_review", `{}`, "read_file", `{"file":"main.txt"}`, "read_file", `{"path":"../x"}`, "read_file", `{"path":"main.txt"}`),
 		// A claim beside a failed call is refused, as is one after another ending.
 		calls("edit_file", `{"path":"main.txt","old_text":"nine","new_text":"ten"}`, "signal_complete", `{"evidence":"done"}`),
+		// So is one beside a check that is red.
+		calls("run_command", `{"command":"exit 3"}`, "signal_complete", `{"evidence":"done"}`),
 		calls("run_command", `{"command":"git init -q sub && touch sub/x"}`),
 		complete,
 		calls("run_command", `{"command":"rm -rf sub"}`),
@@ -227,10 +229,13 @@ func TestRefusedCalls(t *testing.T) {
 	if got := result(2, 1); !strings.Contains(got, "another call of this turn failed (edit_file)") {
 		t.Errorf("claim beside a failed call: %q", got)
 	}
-	if got := result(4, 0); !strings.HasPrefix(got, "error: not accepted: ") || !strings.Contains(got, "sub") {
+	if got := result(3, 1); !strings.Contains(got, "run_command of this turn did not pass") {
+		t.Errorf("claim beside a red check: %q", got)
+	}
+	if got := result(5, 0); !strings.HasPrefix(got, "error: not accepted: ") || !strings.Contains(got, "sub") {
 		t.Errorf("claim over a nested repository: %q", got)
 	}
-	if n := k.count("tool_refused"); n != 6 {
+	if n := k.count("tool_refused"); n != 7 {
 		t.Errorf("%d refusals", n)
 	}
 }

@@ -42,11 +42,7 @@ func editFile() tool.Tool {
 		if err := env.Files.Save(t.Rel, []byte(e.content), t.Mode); err != nil {
 			return tool.Result{}, err
 		}
-		times := ""
-		if e.count > 1 {
-			times = fmt.Sprintf(", %d places", e.count)
-		}
-		return tool.Wrote(t.Rel, fmt.Sprintf("edited %s at line %d%s\n%s", t.Rel, e.line, times, around(e.content, e.line, countLines(a.NewText)))+
+		return tool.Wrote(t.Rel, "edited "+t.Rel+e.where(a.NewText)+
 			tool.Brought(ctx, env.Files, codebase.FileChange{Path: t.Rel, Before: t.Data, After: []byte(e.content)})), nil
 	})
 }
@@ -56,6 +52,18 @@ type edited struct {
 	content string
 	count   int
 	line    int // of the first place
+}
+
+// where says on which lines the new text is, which is not shown again: its author has it
+// in front of it, and would pay for it in each request that follows.
+func (e edited) where(text string) string {
+	switch last := e.line + countLines(text) - 1; {
+	case e.count > 1:
+		return fmt.Sprintf(", %d places, the first at line %d\n", e.count, e.line)
+	case last > e.line:
+		return fmt.Sprintf(", lines %d to %d\n", e.line, last)
+	}
+	return fmt.Sprintf(", line %d\n", e.line)
 }
 
 // applyEdit replaces text that must be there once, or everywhere with all. A
@@ -116,25 +124,4 @@ func places(content, s string) string {
 		at += i + len(s)
 	}
 	return strings.Join(out, ", ") + ", ..."
-}
-
-// around shows the lines of an edit with two on either side.
-func around(content string, line, n int) string {
-	if content == "" {
-		return "(the file is empty now)"
-	}
-	from := max(1, line-2)
-	var b strings.Builder
-	at := 0
-	for l := range strings.Lines(content) {
-		at++
-		if at < from {
-			continue
-		}
-		if at > line+n+1 || at > from+40 {
-			break
-		}
-		fmt.Fprintf(&b, "%d\t%s\n", at, clip(strings.TrimRight(l, "\r\n"), 200))
-	}
-	return b.String()
 }

@@ -66,6 +66,6 @@ func FuzzEdit(f *testing.F) {
 		if crlf(content) && !strings.Contains(after, "\r") && !crlf(e.content) && strings.Contains(e.content, "\n") && !strings.Contains(before, "\r") {
 			t.Errorf("%q lost its line endings: %q", content, e.content)
 		}
-		_ = around(e.content, e.line, countLines(after))
+		_ = e.where(after)
 	})
 }

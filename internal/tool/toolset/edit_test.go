@@ -10,9 +10,15 @@ import (
 
 func TestEditFile(t *testing.T) {
 	files, _ := room(t)
-	got := call(t, files, "edit_file", `{"path":"a.txt","old_text":"two","new_text":"2"}`)
-	if want := "edited a.txt at line 2\n1\tone\n2\t2\n3\tthree\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	for _, edit := range []struct{ args, want string }{ // what was written is not shown again
+		{`{"path":"a.txt","old_text":"two","new_text":"2"}`, "edited a.txt, line 2\n"},
+		{`{"path":"a.txt","old_text":"2\n","new_text":"2\nx\nx\n"}`, "edited a.txt, lines 2 to 4\n"},
+		{`{"path":"a.txt","old_text":"x","new_text":"y","replace_all":true}`, "edited a.txt, 2 places, the first at line 3\n"},
+		{`{"path":"a.txt","old_text":"y\n","new_text":"","replace_all":true}`, "edited a.txt, 2 places, the first at line 3\n"},
+	} {
+		if got := call(t, files, "edit_file", edit.args); got != edit.want {
+			t.Errorf("%s: %q, want %q", edit.args, got, edit.want)
+		}
 	}
 	if res := run(t, files, "edit_file", `{"path":"a.txt","old_text":"two","new_text":"2"}`); !res.Failed || res.Refused {
 		t.Errorf("%+v", res)
