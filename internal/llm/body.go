@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/base64"
 	"io"
 	"net/http"
 	"slices"
@@ -121,6 +122,8 @@ func sizeHint(req Request) int {
 				n += 128 + len(b.ID) + len(b.Name) + len(b.Args) + len(b.Args)/4
 			case Reasoning:
 				n += len(b.Opaque)
+			case Image:
+				n += 128 + len(b.Name) + base64.StdEncoding.EncodedLen(len(b.Data))
 			}
 		}
 	}

@@ -19,6 +19,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"agency/internal/llm"
 )
 
 // Access says whether a tool changes anything: reads of one turn run beside
@@ -79,6 +81,8 @@ type Result struct {
 	Wrote string
 	// AlsoWrote are more of them.
 	AlsoWrote []string
+	// Shows are pictures beside Text, for models that see; Text says what they are.
+	Shows []llm.Image
 	// Effect is what the session has to do about it; nil for most calls.
 	Effect Effect
 }

@@ -59,7 +59,11 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	if err != nil {
 		return host.Prepared{}, err
 	}
-	p := host.Prepared{Base: head, Target: target, Branch: c.Config.BranchPrefix + "/" + string(r.ID) + "/main"}
+	images, err := pr.images(r, c)
+	if err != nil {
+		return host.Prepared{}, err
+	}
+	p := host.Prepared{Images: images, Base: head, Target: target, Branch: c.Config.BranchPrefix + "/" + string(r.ID) + "/main"}
 	if r.Plan != nil {
 		if err := checkPlan(c.Config, *r.Plan, nil); err != nil {
 			return p, err

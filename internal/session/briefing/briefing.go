@@ -55,6 +55,7 @@ type Facts struct {
 	Contract agency.Contract  // Attempts is the session's
 	Receipts []agency.Receipt // of the verdict that the session is told of
 	Staged   []staging.Item
+	Images   []llm.Image     // that a person gave the run
 	changed  map[string]bool // files that earlier attempts changed
 }
 
@@ -115,7 +116,19 @@ func (b Briefing) request(f *Facts, standing *brief.Standing) llm.Message {
 	if standing != nil {
 		text += "\n\n## WHAT YOU HAVE DONE SO FAR\n\n" + standing.Summary
 	}
-	return llm.UserText(string(b.DB.Redact([]byte(text))))
+	return b.with(f.Images, "", llm.UserText(string(b.DB.Redact([]byte(text)))))
+}
+
+// with is a first message with what a person shows, behind its words.
+func (b Briefing) with(images []llm.Image, where string, m llm.Message) llm.Message {
+	if len(images) == 0 {
+		return m
+	}
+	m.Blocks = append(m.Blocks, llm.Text{Text: "These pictures belong to what is asked for" + where + ":"})
+	for _, i := range images {
+		m.Blocks = append(m.Blocks, i)
+	}
+	return m
 }
 
 // First writes the first message of a conversation: the brief, and where the session
@@ -175,6 +188,7 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 			return first, err
 		}
 		first = llm.UserText(string(b.DB.Redact([]byte(common))), string(b.DB.Redact([]byte(own))))
+		first = b.with(f.Images, b.staged(), first)
 		if llm.Bytes(llm.Request{Messages: []llm.Message{first}}) <= room {
 			break
 		}
@@ -210,6 +224,9 @@ func (b Briefing) Facts(ctx context.Context) (*Facts, error) {
 		f.Contract = brief.WithOutputs(contract, b.Spec.Role, others)
 		published, err := artifact.List(s, b.Spec.Run, brief.ReadsOf(contract, b.Spec.Role)...)
 		if err != nil {
+			return err
+		}
+		if f.Images, err = registry.Images(s, b.Spec.Run); err != nil {
 			return err
 		}
 		f.Contract = brief.WithArtifacts(f.Contract, published)

@@ -127,12 +127,26 @@ func (b Briefing) lay(f *Facts) error {
 	for _, i := range f.Staged {
 		files[path.Join(string(i.Kind), i.Path+stagedSuffix)] = i.Text
 	}
+	for _, i := range f.Images {
+		files[path.Join(imagesDir, i.Name)] = string(i.Data)
+	}
 	switch err := b.Tools.Files.Replace(stagedDir, files); agency.KindOf(err) {
 	case agency.KindInvalid, agency.KindDenied, agency.KindNotFound, agency.KindConflict:
 		return nil // an agent made the place unusable; the brief holds the same
 	default:
 		return err
 	}
+}
+
+// imagesDir is where in it the pictures of a person lie.
+const imagesDir = "images"
+
+// staged says where the pictures of a person lie.
+func (b Briefing) staged() string {
+	if !b.Spec.Staged {
+		return ""
+	}
+	return " and lie in `" + path.Join(stagedDir, imagesDir) + "/`"
 }
 
 // shown is a staged context as the brief has it.
