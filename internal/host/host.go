@@ -21,8 +21,8 @@ import (
 	"agency/internal/config"
 	"agency/internal/event"
 	"agency/internal/flow"
-	"agency/internal/llm"
 	"agency/internal/flow/outbox"
+	"agency/internal/llm"
 	"agency/internal/session/oversight"
 	"agency/internal/store"
 )

@@ -78,12 +78,12 @@ func (b Briefing) Begin(ctx context.Context, room int64) (first llm.Message, f *
 	if f, err = b.Facts(ctx); err != nil {
 		return first, nil, "", err
 	}
-	if b.Spec.Post != nil {
-		return b.request(f, nil), f, tree, nil
-	}
 	f.Staged = staging.Fit(f.Staged, min(room, max(b.Setup.Limits.Tokens, 0)))
 	if err := b.lay(f); err != nil {
 		return first, nil, "", err
+	}
+	if b.Spec.Post != nil {
+		return b.request(f, nil), f, tree, nil
 	}
 	first, err = b.First(ctx, f, nil, room)
 	return first, f, tree, err
@@ -116,19 +116,7 @@ func (b Briefing) request(f *Facts, standing *brief.Standing) llm.Message {
 	if standing != nil {
 		text += "\n\n## WHAT YOU HAVE DONE SO FAR\n\n" + standing.Summary
 	}
-	return b.with(f.Images, "", llm.UserText(string(b.DB.Redact([]byte(text)))))
-}
-
-// with is a first message with what a person shows, behind its words.
-func (b Briefing) with(images []llm.Image, where string, m llm.Message) llm.Message {
-	if len(images) == 0 {
-		return m
-	}
-	m.Blocks = append(m.Blocks, llm.Text{Text: "These pictures belong to what is asked for" + where + ":"})
-	for _, i := range images {
-		m.Blocks = append(m.Blocks, i)
-	}
-	return m
+	return b.with(f.Images, llm.UserText(string(b.DB.Redact([]byte(text)))))
 }
 
 // First writes the first message of a conversation: the brief, and where the session
@@ -188,7 +176,7 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 			return first, err
 		}
 		first = llm.UserText(string(b.DB.Redact([]byte(common))), string(b.DB.Redact([]byte(own))))
-		first = b.with(f.Images, b.staged(), first)
+		first = b.with(f.Images, first)
 		if llm.Bytes(llm.Request{Messages: []llm.Message{first}}) <= room {
 			break
 		}
