@@ -269,7 +269,7 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"a.txt","offset":9}`, "error: offset 9 is behind the end: the file has 3 lines"},
 		{`{"path":"crlf.txt"}`, "1\tone\n2\ttwo\n"},
 		{`{"path":"empty.txt"}`, "(the file is empty)"},
-		{`{"path":"bin.dat"}`, "error: bin.dat is a binary file of 3 bytes"},
+		{`{"path":"bin.dat"}`, "error: bin.dat is a binary file of 3 bytes, and no picture"},
 		{`{"path":"none"}`, "error: none does not exist"},
 		{`{"path":"sub"}`, "error: sub is a folder; list_directory shows what is in it"},
 		{`{"path":"latin.txt"}`, "1\tcaf�\n"},
@@ -278,6 +278,12 @@ func TestReadFile(t *testing.T) {
 		if got := run(t, files, "read_file", tc.args).Text; got != tc.want {
 			t.Errorf("%s:\n%q\nwant\n%q", tc.args, got, tc.want)
 		}
+	}
+	if res := run(t, files, "read_file", `{"path":"picture.txt"}`); len(res.Shows) != 1 || res.Text != "picture.txt: a PNG picture, 4 × 3 pixels, "+strconv.Itoa(len(picture))+" bytes" {
+		t.Errorf("%+v", res)
+	}
+	if res := run(t, files, "read_file", `{"path":"wide.png"}`); !res.Failed || res.Shows != nil || !strings.Contains(res.Text, "8001 × 1 pixels, and the most of a side that a model sees is 8000") {
+		t.Errorf("%+v", res)
 	}
 	got := call(t, files, "read_file", `{"path":"long.txt"}`)
 	if !strings.Contains(got, "go on with offset 2001]") || len(got) > tool.MaxResult {
