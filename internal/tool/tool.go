@@ -1,5 +1,5 @@
 // Package tool is what an agent can do. The tools stand in the packages below it,
-// one file of Go and one of Markdown each: file, oversee, shell, symbol and team; toolset
+// one file of Go and one of Markdown each: file, oversee, shell, symbol, team and web; toolset
 // lists them.
 // A tool has typed arguments, from which its JSON
 // schema is made and against which a call is decoded strictly; it reaches the

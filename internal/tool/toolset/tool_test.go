@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/llm/llmtest"
 	"agency/internal/roster"
 	"agency/internal/tool"
 	"agency/internal/tool/team"
@@ -256,6 +258,12 @@ func TestNullIsAbsent(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	files, root := room(t)
+	picture := llmtest.PNG(4, 3)
+	for name, data := range map[string][]byte{"picture.txt": picture, "wide.png": llmtest.PNG(8001, 1)} {
+		if err := os.WriteFile(filepath.Join(root, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(root, "long.txt"), []byte(strings.Repeat("line\n", 5000)+strings.Repeat("x", 9000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
