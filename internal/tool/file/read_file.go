@@ -32,7 +32,7 @@ func readFile() tool.Tool {
 		if a.Offset < 0 || a.Limit < 0 {
 			return tool.Refuse("offset and limit count lines from 1"), nil
 		}
-		t, err := env.Files.Open(a.Path)
+		t, err := tool.ReadFile(env.Files, a.Path)
 		if err == nil && tool.Binary(t.Data) {
 			return showPicture(a.Path, t.Data)
 		}
