@@ -29,7 +29,7 @@ type runFlags struct {
 	yes, noWait, detach, json    bool
 	dirty, strict, dry, noRepo   bool
 	budgeted                     bool // a budget is given, be it 0
-	untracked                    []string
+	untracked, images            []string
 	verbose                      bool
 }
 
@@ -101,6 +101,7 @@ func defineRun(fl *pflag.FlagSet, f *runFlags) {
 	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
 	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your edits of tracked files, as a commit of their own below the work")
 	fl.StringArrayVar(&f.untracked, "include-untracked", nil, "start with the untracked file or folder `PATH`, too; may be repeated")
+	fl.StringArrayVar(&f.images, "image", nil, "show the agents the picture in `FILE` (PNG, JPEG, GIF or WebP), where their models see; may be repeated")
 	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
@@ -304,7 +305,7 @@ func (a *app) announce(id agency.RunID, asJSON, detach bool) error {
 func (a *app) wish(goal string, f runFlags) preview.Wish {
 	return preview.Wish{
 		Goal: goal, Feature: agency.FeatureID(f.feature), Flags: f.layer(), Target: f.target, By: who(), Yes: f.yes, Strict: f.strict,
-		IncludeDirty: f.dirty, IncludeUntracked: f.untracked, Allowed: a.walls,
+		IncludeDirty: f.dirty, IncludeUntracked: f.untracked, Images: f.images, Allowed: a.walls,
 	}
 }
 

@@ -99,6 +99,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"until":    until,
 		"model":    serveModel,
 		"webhook":  serveWebhook,
+		"vectors":  serveEmbeddings,
 		"nowhere":  nowhere,
 		"fill":     fill,
 		"totals":   oneNumber,

@@ -434,7 +434,7 @@ type TranscriptDoc struct {
 }
 
 // MessageLine is one block of a conversation. Kind is text, reasoning,
-// tool_call or tool_result.
+// tool_call, tool_result or image.
 type MessageLine struct {
 	Turn   int             `json:"turn"`
 	Role   string          `json:"role"`

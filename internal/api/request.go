@@ -64,6 +64,13 @@ type RunRequest struct {
 	Env              map[string]string `json:"env"`                // of the caller, what toolchains need
 	Secrets          map[string]string `json:"secrets,omitempty"`  // by provider; stay in the host's memory
 	By               string            `json:"by"`
+	Images           []Image           `json:"images,omitempty"` // that the agents are shown, where their models see
+}
+
+// Image is a picture of the user's.
+type Image struct {
+	Name string `json:"name"` // of its file
+	Data []byte `json:"data"`
 }
 
 // Sources are what a client made a configuration from, beside the files of the

@@ -32,6 +32,7 @@ type Config struct {
 	Providers         map[string]Provider `json:"providers" doc:"model providers by name; any number, any names" form:"name"`
 	Prices            map[string]Price    `json:"prices" doc:"provider/model: price in USD per million tokens; laid over the catalogue. What answers under another name than it was asked by is paid by the price of that name, where there is one; without any, the model counts tokens only and is shown as unpriced" form:"model"`
 	Windows           map[string]int      `json:"windows" doc:"provider/model: tokens of the context window; laid over the catalogue, for models that it does not know" form:"model" min:"1000" max:"100000000"`
+	Sees              []string            `json:"sees" doc:"provider/model: models that see pictures, beside those that the catalogue knows to" form:"model"`
 	Models            map[string][]string `json:"models" doc:"capability level: provider/model in order of fallback; without this key the first of anthropic, openai, google whose key is set" keys:"reasoning-heavy,capable,fast-cheap" form:"model"`
 	Routing           Routing             `json:"routing" doc:"how a contract's complexity picks a capability level"`
 	Commands          Commands            `json:"commands" doc:"the repository's own commands, run in the sandbox; ${NAME} in them is the shell's"`

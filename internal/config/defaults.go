@@ -21,6 +21,7 @@ func Defaults() Config {
 		Providers:         defaultProviders(),
 		Prices:            map[string]Price{},
 		Windows:           map[string]int{},
+		Sees:              []string{},
 		Models: map[string][]string{
 			LevelReasoningHeavy: {"anthropic/claude-opus-4-1"},
 			LevelCapable:        {"anthropic/claude-sonnet-4-5"},

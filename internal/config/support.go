@@ -32,7 +32,7 @@ func inEffect() []string {
 		"land",
 		"providers",
 		"prices",
-		"windows",
+		"windows", "sees",
 		"models",
 		"routing",
 		"commands",

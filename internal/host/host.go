@@ -22,6 +22,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/outbox"
+	"agency/internal/llm"
 	"agency/internal/session/oversight"
 	"agency/internal/store"
 )
@@ -51,6 +52,7 @@ type Prepared struct {
 	Dirty  bool     // the base holds local edits
 	Tier   string   // of the sandbox that its commands run in
 	Notes  []string // for people, one line each
+	Images []llm.Image
 }
 
 // Settings judges with what a run may be started: whoever sends a request, what

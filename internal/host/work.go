@@ -13,6 +13,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/event"
 	"agency/internal/flow"
+	"agency/internal/llm"
 	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -47,7 +48,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 		ID: r.ID, Goal: r.Goal, Feature: r.Feature, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
 		Branch: p.Branch, Agent: r.Agent, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Dry: r.Dry, Version: h.start.Version,
 	}
-	if err := h.create(ctx, run, c); err != nil {
+	if err := h.create(ctx, run, c, p.Images); err != nil {
 		return api.RunStarted{}, err
 	}
 	if err := h.runs.begin(run); err != nil {
@@ -83,13 +84,16 @@ func reach(ctx context.Context, v *Live, tells Announcer, r api.RunRequest, c Ru
 	return notes
 }
 
-func (h *Host) create(ctx context.Context, run agency.Run, c RunConfig) error {
+func (h *Host) create(ctx context.Context, run agency.Run, c RunConfig, images []llm.Image) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	return h.rec.write(ctx, func(tx *store.Tx) error {
 		if err := registry.CreateRun(tx, run, raw); err != nil {
+			return err
+		}
+		if err := registry.AddImages(tx, run.ID, images); err != nil {
 			return err
 		}
 		return budget.Open(tx, run.ID, budget.Root, "", limitsOf(c.Config.Budget))

@@ -58,6 +58,8 @@ func messageBytes(m Message) int64 {
 			n += len(b.ID) + len(b.Text) + 32
 		case Reasoning:
 			n += max(len(b.Opaque), len(b.Text)) + 16
+		case Image: // as many as make its tokens
+			n += int(3*b.Tokens()) + len(b.Name) + 32
 		}
 	}
 	return int64(n)
@@ -106,6 +108,12 @@ type wireBlock struct {
 	Provider string          `json:"provider,omitempty"`
 	Model    string          `json:"model,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
+	Of       string          `json:"of,omitempty"`
+	Media    string          `json:"media,omitempty"`
+	Hash     agency.Hash     `json:"hash,omitempty"`
+	Bytes    int64           `json:"bytes,omitempty"`
+	Width    int             `json:"width,omitempty"`
+	Height   int             `json:"height,omitempty"`
 }
 
 type wireMessage struct {
@@ -136,6 +144,10 @@ func (m Message) MarshalJSON() ([]byte, error) {
 				b.Opaque = CanonicalJSON(b.Opaque)
 			}
 			out.Blocks = append(out.Blocks, wireBlock{Type: "reasoning", Provider: b.Provider, Model: b.Model, Opaque: b.Opaque, Text: &b.Text})
+		case Image:
+			out.Blocks = append(out.Blocks, wireBlock{
+				Type: "image", Name: Clean(b.Name), Of: b.Of, Media: b.Media, Hash: b.Hash, Bytes: b.Bytes, Width: b.Width, Height: b.Height,
+			})
 		default:
 			return nil, fmt.Errorf("message block of unknown type %T", b)
 		}
@@ -190,6 +202,8 @@ func (b wireBlock) canonical() (Block, error) {
 		return ToolResult{ID: b.ID, Text: text, IsError: b.IsError, Outcome: b.Outcome}, nil
 	case "reasoning":
 		return Reasoning{Provider: b.Provider, Model: b.Model, Opaque: kept(b.Opaque), Text: text}, nil
+	case "image":
+		return Image{Name: b.Name, Of: b.Of, Media: b.Media, Hash: b.Hash, Bytes: b.Bytes, Width: b.Width, Height: b.Height}, nil
 	}
 	return nil, fmt.Errorf("message block of unknown type %q", b.Type)
 }

@@ -89,7 +89,7 @@ func TestMessageRoundTrip(t *testing.T) {
 
 func TestMessageRefusesUnknownBlocks(t *testing.T) {
 	var m llm.Message
-	if err := json.Unmarshal([]byte(`{"role":"user","blocks":[{"type":"image"}]}`), &m); err == nil {
+	if err := json.Unmarshal([]byte(`{"role":"user","blocks":[{"type":"film"}]}`), &m); err == nil {
 		t.Error("an unknown block is read")
 	}
 }

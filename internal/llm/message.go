@@ -22,8 +22,8 @@ type Message struct {
 	Shows []string
 }
 
-// Block is a part of a message; the set is closed: Text, ToolUse, ToolResult
-// and Reasoning.
+// Block is a part of a message; the set is closed: Text, ToolUse, ToolResult,
+// Reasoning and Image.
 type Block interface{ block() }
 
 // Text is written language.

@@ -12,9 +12,11 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/bounded"
 	"agency/internal/config"
 	"agency/internal/host"
 	"agency/internal/host/settings"
+	"agency/internal/llm"
 )
 
 // Wish is what a person asks a run for.
@@ -32,6 +34,7 @@ type Wish struct {
 	// and folders, as they are named from the working folder.
 	IncludeDirty     bool
 	IncludeUntracked []string
+	Images           []string // files
 	// Allowed refuses a configuration that this system cannot run.
 	Allowed func(config.Config) error
 }
@@ -82,6 +85,10 @@ func (r *Repo) Request(ctx context.Context, w Wish) (api.RunRequest, error) {
 	if err != nil {
 		return api.RunRequest{}, err
 	}
+	images, err := imagesIn(w.Images)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
 	id, err := agency.NewRunID(nameable(name, s.loaded.Hidden()), rand.Reader)
 	if err != nil {
 		return api.RunRequest{}, err
@@ -89,8 +96,24 @@ func (r *Repo) Request(ctx context.Context, w Wish) (api.RunRequest, error) {
 	return api.RunRequest{
 		ID: id, Goal: goal, Feature: of, Repo: r.At.WorkTree, Mode: cfg.Mode, Target: w.Target, Land: cfg.Land, Yes: w.Yes, Strict: w.Strict,
 		IncludeDirty: w.IncludeDirty, IncludeUntracked: untracked, Untested: s.Untested,
-		Plan: plan, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By,
+		Plan: plan, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By, Images: images,
 	}, nil
+}
+
+// imagesIn reads the pictures that a person names. What none is, or too large, is refused
+// before it is sent anywhere.
+func imagesIn(names []string) (out []api.Image, err error) {
+	for _, name := range names {
+		data, err := bounded.ReadAt(name, llm.MaxImage)
+		if err == nil {
+			_, err = llm.ReadImage(name, data)
+		}
+		if err != nil {
+			return nil, agency.Errorf(agency.KindInvalid, "--image %s: %w", name, agency.Cause(err)).WithMend("name a PNG, JPEG, GIF or WebP file of at most %d bytes", llm.MaxImage)
+		}
+		out = append(out, api.Image{Name: filepath.Base(name), Data: data})
+	}
+	return out, nil
 }
 
 // AgentRequest is everything that a run is started with in which an agent answers the goal.
@@ -127,13 +150,17 @@ func (r *Repo) AgentRequest(w Wish) (api.RunRequest, error) {
 	if err != nil {
 		return api.RunRequest{}, err
 	}
+	images, err := imagesIn(w.Images)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
 	id, err := agency.NewRunID(nameable(w.Agent+" "+w.Goal, s.loaded.Hidden()), rand.Reader)
 	if err != nil {
 		return api.RunRequest{}, err
 	}
 	return api.RunRequest{
 		ID: id, Goal: w.Goal, Agent: w.Agent, Agents: agents, NoRepo: w.NoRepo, Repo: r.At.WorkTree, Mode: agency.ModeAgent, Land: s.Config.Land, Yes: w.Yes,
-		Untested: s.Untested, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By,
+		Untested: s.Untested, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By, Images: images,
 	}, nil
 }
 

@@ -24,7 +24,9 @@ import (
 var migrations embed.FS
 
 // Migrations is this package's schema.
-func Migrations() store.Set { return store.Set{Name: "registry", FS: migrations} }
+func Migrations() store.Set {
+	return store.Set{Name: "registry", FS: migrations, Blobs: []string{blobsOfImages}}
+}
 
 // CreateRun records a run with the configuration it will keep, and its first
 // event. A run with the same id is a conflict: ids come from clients and are

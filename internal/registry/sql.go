@@ -27,6 +27,11 @@ const (
 	// deleteRun removes a run, and by that its rows of the other tables.
 	deleteRun = `DELETE FROM runs WHERE id = ?`
 
+	// insertImage adds a picture of a run, selectImages reads them in their order.
+	insertImage   = `INSERT INTO run_images (run_id, seq, name, blob) VALUES (?, ?, ?, ?)`
+	selectImages  = `SELECT name, blob FROM run_images WHERE run_id = ? ORDER BY seq`
+	blobsOfImages = `SELECT blob FROM run_images`
+
 	// insertControl adds a control row that asks for nothing.
 	insertControl = `INSERT INTO controls (run_id, pause, cancel, by_whom) VALUES (?, 0, 0, '')`
 

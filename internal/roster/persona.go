@@ -66,7 +66,7 @@ func OfCheckout(tool string) bool {
 	return slices.Contains([]string{
 		"read_file", "list_directory", "search_files", "use_skill", "todo", "write_file", "edit_file", "apply_patch", "delete_file", "run_command", "command_output", "stop_command", "run_tests",
 		"run_tests_with_coverage", "get_coverage_report", "list_uncovered_lines", "run_lint", "run_type_check", "get_git_diff", "get_git_log",
-		"check_file_sizes", "create_checkpoint", "rollback_checkpoint",
+		"check_file_sizes", "fetch_page", "create_checkpoint", "rollback_checkpoint",
 		"outline", "symbol_search", "get_symbol_references", "query_codebase", "smart_edit", "rename_symbol", "extract_function",
 	}, tool)
 }

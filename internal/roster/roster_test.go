@@ -21,7 +21,7 @@ func TestGeneralist(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"apply_patch", "command_output", "create_checkpoint", "delete_file", "edit_file", "extract_function", "get_coverage_report", "get_feature_status", "get_git_diff", "get_git_log",
+		"apply_patch", "command_output", "create_checkpoint", "delete_file", "edit_file", "extract_function", "fetch_page", "get_coverage_report", "get_feature_status", "get_git_diff", "get_git_log",
 		"get_symbol_references", "list_directory", "list_uncovered_lines", "note_decision", "outline", "query_codebase", "read_decisions", "read_file", "release", "rename_symbol",
 		"request_clarification", "request_human_input", "reserve", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
 		"run_tests_with_coverage", "run_type_check",

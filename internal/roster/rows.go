@@ -42,6 +42,7 @@ func rows() []row {
 		{"symbol_search", seeing, false},
 		{"get_symbol_references", seeing, false},
 		{"use_skill", seeing, false},
+		{"fetch_page", seeing, false},
 		{"todo", seeing, false},
 		{"write_file", authors, false},
 		{"edit_file", authors, false},
@@ -159,6 +160,7 @@ type Present struct {
 	Backlog, Skills bool // in the checkout
 	Others          bool // agents beside its own
 	Patches         bool // a model that was trained on apply_patch
+	Pages           bool // hosts that may be reached
 	Lacking         Lacking
 }
 
@@ -182,6 +184,8 @@ func (p Present) Lacks(tool string) bool {
 		return !p.Patches
 	case "use_skill":
 		return !p.Skills
+	case "fetch_page":
+		return !p.Pages
 	case "note_decision", "read_decisions", "reserve", "release":
 		return !p.Others
 	}

@@ -37,6 +37,7 @@ func (t *Effects) Env(idx int) *tool.Env {
 		Artifacts:   artifacts{decisions{t.Member, t.N, idx}},
 		Redact:      t.DB.Redact,
 		Records:     t.Member,
+		Pages:       t.Tools.Pages,
 		Team:        members{t.Member, t.Noted},
 	}
 }

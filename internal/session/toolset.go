@@ -17,6 +17,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/roster"
 	"agency/internal/sandbox"
+	"agency/internal/sandbox/proxy"
 	"agency/internal/tool"
 	"agency/internal/tool/team"
 	"agency/internal/tool/toolset"
@@ -54,6 +55,8 @@ type Toolset struct {
 	Listed func(context.Context) ([]string, error)
 	// Count is how many files the last snapshot has; less than none: unknown.
 	Count func() int
+	// Pages are those of the hosts that the run may reach; nil: there are none.
+	Pages tool.Pages
 	// Lacking is what there is no command for.
 	Lacking roster.Lacking
 	// Outside are the tools of servers that the session is offered beside its own, the same
@@ -76,7 +79,7 @@ func NoCheckout() *Toolset {
 
 // Present is what a session has for which there are tools.
 func (t *Toolset) Present(s Spec) roster.Present {
-	have := roster.Present{Others: s.BesideOthers(), Lacking: t.Lacking}
+	have := roster.Present{Others: s.BesideOthers(), Lacking: t.Lacking, Pages: t.Pages != nil}
 	if t.Files != nil {
 		have.Backlog, have.Skills = t.Files.HasBacklog(), len(t.Files.Skills()) > 0
 	}
@@ -188,8 +191,25 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 	return &Toolset{
 		Files: files, Commands: sh, Background: on, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
 		Recent: history{o}.recent, Landed: history{o}.landed, Listed: history{o}.listed, Count: o.Workspace.Files, Process: sh.process,
-		Lacking: lacking(o.Commands, files.FS()),
+		Lacking: lacking(o.Commands, files.FS()), Pages: pagesOf(o.Hosts),
 	}, nil
+}
+
+// maxPage is how much of a page is read, in bytes.
+const maxPage = 4 << 20
+
+// pages are asked for by the host, by the rules of the sandbox's way out.
+type pages struct{ hosts []string }
+
+func pagesOf(hosts []string) tool.Pages {
+	if len(hosts) == 0 {
+		return nil
+	}
+	return pages{hosts}
+}
+
+func (p pages) Page(ctx context.Context, url string) (tool.Page, error) {
+	return proxy.New(p.hosts).Get(ctx, url, maxPage)
 }
 
 // lacking is what a run has no command for.

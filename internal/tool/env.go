@@ -8,6 +8,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/git"
 	"agency/internal/overseer"
+	"agency/internal/sandbox/proxy"
 )
 
 // Env is everything that a tool may reach.
@@ -24,6 +25,7 @@ type Env struct {
 	Records     Records
 	Team        Team
 	Oversight   Oversight
+	Pages       Pages // nil: the run may reach no host
 	// Redact, where set, takes secrets of the host out of what a tool shows.
 	Redact func([]byte) []byte
 	Task
@@ -86,6 +88,15 @@ type Sent struct {
 	// Within is when its sender is told that no answer came; 0: never.
 	Within time.Duration
 }
+
+// Pages are those of the hosts that a run may reach.
+type Pages interface {
+	// Page asks for one; the error says why not, in words for an agent.
+	Page(ctx context.Context, url string) (Page, error)
+}
+
+// Page is what a server answers, as package sandbox/proxy has it.
+type Page = proxy.Page
 
 // Commands runs what an agent typed, in the sandbox, in the workspace.
 type Commands interface {

@@ -44,6 +44,15 @@ func (f *Files) Stat(p string) (string, fs.FileInfo, error) {
 
 // Load reads a text file whole; binary and huge files are named as such.
 func (f *Files) Load(p string) (TextFile, error) {
+	t, err := ReadFile(f, p)
+	if err == nil && Binary(t.Data) {
+		return TextFile{}, agency.Errorf(agency.KindInvalid, "%s is a binary file of %s", p, Size(int64(len(t.Data))))
+	}
+	return t, err
+}
+
+// ReadFile reads a file whole, whatever it holds; huge files are named as such.
+func ReadFile(f *Files, p string) (TextFile, error) {
 	rel, info, err := f.Stat(p)
 	if err != nil {
 		return TextFile{}, err
@@ -58,9 +67,6 @@ func (f *Files) Load(p string) (TextFile, error) {
 	data, err := f.ReadAll(rel)
 	if err != nil {
 		return TextFile{}, Says(err, p)
-	}
-	if Binary(data) {
-		return TextFile{}, agency.Errorf(agency.KindInvalid, "%s is a binary file of %s", p, Size(int64(len(data))))
 	}
 	return TextFile{Rel: rel, Mode: info.Mode(), Data: data}, nil
 }

@@ -1,5 +1,5 @@
 // Package tool is what an agent can do. The tools stand in the packages below it,
-// one file of Go and one of Markdown each: file, oversee, shell, symbol and team; toolset
+// one file of Go and one of Markdown each: file, oversee, shell, symbol, team and web; toolset
 // lists them.
 // A tool has typed arguments, from which its JSON
 // schema is made and against which a call is decoded strictly; it reaches the
@@ -19,6 +19,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"agency/internal/llm"
 )
 
 // Access says whether a tool changes anything: reads of one turn run beside
@@ -79,6 +81,8 @@ type Result struct {
 	Wrote string
 	// AlsoWrote are more of them.
 	AlsoWrote []string
+	// Shows are pictures beside Text, for models that see; Text says what they are.
+	Shows []llm.Image
 	// Effect is what the session has to do about it; nil for most calls.
 	Effect Effect
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"agency/internal/agency"
@@ -67,7 +68,8 @@ func (m *Models) lineupOf(run agency.RunID, b *resources, refs []config.ModelRef
 		if err != nil {
 			return out, err
 		}
-		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: failover.Retry(one, failover.RetryOptions{})})
+		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: failover.Retry(one, failover.RetryOptions{}), Sees: Sees(m.known, b.kept.Config, ref)})
+		out.Sees = out.Sees || named[len(named)-1].Sees
 		out.Names = append(out.Names, ref.String())
 		// The smallest window of the list counts: each may have to take the
 		// conversation over.
@@ -217,6 +219,12 @@ func Known(known *catalog.Catalog, c config.Config, ref config.ModelRef) (price 
 		return &p, window
 	}
 	return nil, window
+}
+
+// Sees tells whether a model is shown pictures: by the user's word, else by the catalogue's.
+func Sees(known *catalog.Catalog, c config.Config, ref config.ModelRef) bool {
+	m, _ := known.Lookup(c.Providers[ref.Provider].Type, ref.Name)
+	return m.Sees || slices.Contains(c.Sees, ref.String())
 }
 
 func (m *Models) model(run agency.RunID, b *resources, ref config.ModelRef) (llm.Model, error) {

@@ -69,6 +69,8 @@ func line(turn int, role llm.Role, b llm.Block) api.MessageLine {
 		l.Kind, l.CallID, l.Text, l.Error = "tool_result", b.ID, b.Text, b.IsError
 	case llm.Reasoning:
 		l.Kind, l.Text = "reasoning", b.Text
+	case llm.Image:
+		l.Kind, l.CallID, l.Text = "image", b.Of, b.String()
 	}
 	return l
 }

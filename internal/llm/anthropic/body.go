@@ -77,7 +77,7 @@ func (e *encoder) conversation(in []llm.Message) {
 		if msg.Role == llm.Assistant {
 			e.assistant(msg)
 		} else {
-			e.user(userBlocks(msg), i >= marks, len(in) == 1)
+			e.user(msg, i >= marks, len(in) == 1)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func marksFrom(in []llm.Message) int {
 }
 
 // userBlocks puts the tool results first, as the wire demands, and leaves out
-// blank text, which it refuses.
+// blank text, which it refuses, and pictures that results hold.
 func userBlocks(msg llm.Message) []llm.Block {
 	var results, words []llm.Block
 	for _, b := range msg.Blocks {
@@ -107,6 +107,8 @@ func userBlocks(msg llm.Message) []llm.Block {
 			results = append(results, b)
 		} else if t, ok := b.(llm.Text); ok && substance(t) {
 			words = append(words, t)
+		} else if i, ok := b.(llm.Image); ok && i.Of == "" && len(i.Data) > 0 {
+			words = append(words, llm.Text{Text: i.Label()}, i)
 		}
 	}
 	return append(results, words...)
@@ -114,7 +116,8 @@ func userBlocks(msg llm.Message) []llm.Block {
 
 // user appends a message, marked at its end; the first of a conversation also behind what
 // others begin with, where the mark of a message before would be.
-func (e *encoder) user(blocks []llm.Block, mark, first bool) {
+func (e *encoder) user(msg llm.Message, mark, first bool) {
+	blocks := userBlocks(msg)
 	if len(blocks) == 0 {
 		return
 	}
@@ -124,27 +127,43 @@ func (e *encoder) user(blocks []llm.Block, mark, first bool) {
 		last := mark && (i == len(blocks)-1 || first && i == 0)
 		switch b := b.(type) {
 		case llm.ToolResult:
-			e.result(b, last)
+			e.result(b, msg.Shown(b.ID), last)
 		case llm.Text:
 			e.said(b.Text, last)
+		case llm.Image:
+			e.image(b, last)
 		}
 	}
 	e.Raw(`],"role":"user"}`)
 }
 
-func (e *encoder) result(r llm.ToolResult, mark bool) {
+func (e *encoder) result(r llm.ToolResult, shown []llm.Image, mark bool) {
 	e.Next()
 	e.Raw(`{"tool_use_id":`)
 	e.Quoted(r.ID)
 	e.Raw(`,"is_error":`)
 	e.Buf = strconv.AppendBool(e.Buf, r.IsError)
 	e.mark(mark)
-	if r.Text != "" {
+	if r.Text != "" || len(shown) > 0 {
 		e.Raw(`,"content":[`)
-		e.said(r.Text, false)
+		if r.Text != "" {
+			e.said(r.Text, false)
+		}
+		for _, i := range shown {
+			e.image(i, false)
+		}
 		e.Raw(`]`)
 	}
 	e.Raw(`,"type":"tool_result"}`)
+}
+
+func (e *encoder) image(i llm.Image, mark bool) {
+	e.Next()
+	e.Raw(`{"source":{"data":"`)
+	e.Base64(i.Data)
+	e.Raw(`","media_type":"` + i.Media + `","type":"base64"}`)
+	e.mark(mark)
+	e.Raw(`,"type":"image"}`)
 }
 
 func (e *encoder) said(s string, mark bool) {

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -126,10 +127,17 @@ func (r reference) userBlocks(msg llm.Message) []sdk.ContentBlockParamUnion {
 			if b.Text != "" {
 				result.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: llm.Clean(b.Text)}}}
 			}
+			for _, i := range msg.Shown(b.ID) {
+				result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfImage: sdk.NewImageBlockBase64(i.Media, base64.StdEncoding.EncodeToString(i.Data)).OfImage})
+			}
 			results = append(results, sdk.ContentBlockParamUnion{OfToolResult: result})
 		case llm.Text:
 			if strings.TrimSpace(b.Text) != "" {
 				words = append(words, sdk.NewTextBlock(llm.Clean(b.Text)))
+			}
+		case llm.Image:
+			if b.Of == "" && len(b.Data) > 0 {
+				words = append(words, sdk.NewTextBlock(llm.Clean(b.Label())), sdk.NewImageBlockBase64(b.Media, base64.StdEncoding.EncodeToString(b.Data)))
 			}
 		}
 	}
@@ -177,6 +185,8 @@ func mark(b *sdk.ContentBlockParamUnion) {
 	switch {
 	case b.OfText != nil:
 		b.OfText.CacheControl = sdk.NewCacheControlEphemeralParam()
+	case b.OfImage != nil:
+		b.OfImage.CacheControl = sdk.NewCacheControlEphemeralParam()
 	case b.OfToolResult != nil:
 		b.OfToolResult.CacheControl = sdk.NewCacheControlEphemeralParam()
 	}

@@ -1,5 +1,5 @@
 // Package catalog knows the models of the vendors: capability level, price,
-// context window and output limit, as of a date. It is data with a look-up;
+// context window, output limit and whether they see, as of a date. It is data with a look-up;
 // the configuration's prices win over it and budget does the sums.
 package catalog
 
@@ -34,6 +34,7 @@ type Model struct {
 	Context   int64        `json:"context"`
 	MaxOutput int64        `json:"max_output"`
 	Thinking  Thinking     `json:"thinking,omitempty"`
+	Sees      bool         `json:"sees,omitempty"` // it takes pictures
 	Price     agency.Price `json:"price"`
 	// LongPrice holds for requests whose prompt is longer than LongAbove; 0:
 	// there is one price.

@@ -17,6 +17,7 @@ type Named struct {
 	Provider string // configured name of the provider
 	ID       string // the provider's own name of the model; put in Request.Model. Reasoning of others is dropped
 	Model    llm.Model
+	Sees     bool // it is sent pictures; else words in their place
 }
 
 // FallbackOptions tune Fallback; the zero value is ready for use.
@@ -119,6 +120,9 @@ func (n Named) adapt(req llm.Request) llm.Request {
 		req.Model = n.ID
 	}
 	req.Messages = dropForeign(req.Messages, n.Provider, req.Model)
+	if !n.Sees {
+		req.Messages = llm.Blind(req.Messages)
+	}
 	return req
 }
 

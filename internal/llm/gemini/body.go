@@ -62,14 +62,37 @@ func (e *encoder) user(msg llm.Message) {
 	})
 	e.list("user", func() {
 		for _, b := range msg.Blocks {
-			if t, ok := b.(llm.Text); ok && t.Text != "" {
-				e.Next()
-				e.Raw(`{"text":`)
-				e.Text(t.Text)
-				e.Raw(`}`)
+			switch b := b.(type) {
+			case llm.Text:
+				e.said(b.Text)
+			case llm.Image:
+				e.image(b)
 			}
 		}
 	})
+}
+
+func (e *encoder) said(s string) {
+	if s == "" {
+		return
+	}
+	e.Next()
+	e.Raw(`{"text":`)
+	e.Text(s)
+	e.Raw(`}`)
+}
+
+// image appends a picture behind its name, also one of a result: not every model takes one
+// within.
+func (e *encoder) image(i llm.Image) {
+	if len(i.Data) == 0 {
+		return
+	}
+	e.said(i.Label())
+	e.Next()
+	e.Raw(`{"inlineData":{"mimeType":"` + i.Media + `","data":"`)
+	e.Base64(i.Data)
+	e.Raw(`"}}`)
 }
 
 // list appends a content, or nothing where it has no part.

@@ -60,6 +60,7 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("RetryAfter", s.retryAfter)
 	t.Run("Conversation", s.conversation)
 	t.Run("Stored", s.stored)
+	t.Run("Images", s.images)
 	t.Run("Reasoning", s.reasoning)
 	t.Run("Bounds", s.bounds)
 	t.Run("Leaving", s.leaving)

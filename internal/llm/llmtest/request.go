@@ -58,11 +58,16 @@ func anyJSON() *rapid.Generator[json.RawMessage] {
 func anyBlock() *rapid.Generator[llm.Block] {
 	return rapid.Custom(func(t *rapid.T) llm.Block {
 		text := anyText()
-		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0, 1:
 			return llm.Text{Text: text.Draw(t, "text")}
 		case 2:
 			return llm.ToolResult{ID: text.Draw(t, "id"), Text: text.Draw(t, "result"), IsError: rapid.Bool().Draw(t, "error")}
+		case 4:
+			return llm.Image{
+				Name: text.Draw(t, "picture"), Of: rapid.OneOf(rapid.Just(""), text).Draw(t, "of call"), Media: "image/png",
+				Width: 1, Height: 1, Data: rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "data"),
+			}
 		case 3:
 			return llm.Reasoning{Provider: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "provider"), Model: rapid.SampledFrom([]string{"m", "n", ""}).Draw(t, "of"), Opaque: anyJSON().Draw(t, "opaque"), Text: "t"}
 		}

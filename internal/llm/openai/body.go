@@ -63,9 +63,11 @@ func (e *encoder) said(role, text string) {
 }
 
 // user splits a user message: each tool result is a message of its own here,
-// and they must follow the calls directly.
+// and they must follow the calls directly. Pictures are the user's alone, so that those of
+// results stand behind them.
 func (e *encoder) user(msg llm.Message) {
 	var words []string
+	var shown []llm.Image
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.ToolResult:
@@ -77,11 +79,42 @@ func (e *encoder) user(msg llm.Message) {
 			e.Raw(`,"role":"tool"}`)
 		case llm.Text:
 			words = append(words, b.Text)
+		case llm.Image:
+			if len(b.Data) > 0 {
+				shown = append(shown, b)
+			}
 		}
 	}
-	if len(words) > 0 {
+	switch {
+	case len(shown) > 0:
+		e.shows(words, shown)
+	case len(words) > 0:
 		e.said("user", strings.Join(words, "\n\n"))
 	}
+}
+
+// shows appends a message of the user with pictures, each behind its name.
+func (e *encoder) shows(words []string, shown []llm.Image) {
+	e.Next()
+	e.Raw(`{"content":[`)
+	for _, w := range words {
+		e.textPart(w)
+	}
+	for _, i := range shown {
+		e.textPart(i.Label())
+		e.Next()
+		e.Raw(`{"image_url":{"url":`)
+		e.DataURL(i)
+		e.Raw(`,"detail":"high"},"type":"image_url"}`)
+	}
+	e.Raw(`],"role":"user"}`)
+}
+
+func (e *encoder) textPart(s string) {
+	e.Next()
+	e.Raw(`{"text":`)
+	e.Text(s)
+	e.Raw(`,"type":"text"}`)
 }
 
 // assistant gives an answer back. Without text its content is null, as the

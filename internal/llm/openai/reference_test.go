@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -108,13 +109,26 @@ func (r reference) messages(req llm.Request) []sdk.ChatCompletionMessageParamUni
 
 func appendUser(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.ChatCompletionMessageParamUnion {
 	var words []string
+	var parts []sdk.ChatCompletionContentPartUnionParam
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
+		case llm.Image:
+			if len(b.Data) > 0 {
+				url := "data:" + b.Media + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
+				parts = append(parts, sdk.TextContentPart(llm.Clean(b.Label())), sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: url, Detail: "high"}))
+			}
 		case llm.ToolResult:
 			out = append(out, sdk.ToolMessage(llm.Clean(b.Text), b.ID))
 		case llm.Text:
 			words = append(words, llm.Clean(b.Text))
 		}
+	}
+	if len(parts) > 0 {
+		var all []sdk.ChatCompletionContentPartUnionParam
+		for _, w := range words {
+			all = append(all, sdk.TextContentPart(w))
+		}
+		return append(out, sdk.UserMessage(append(all, parts...)))
 	}
 	if len(words) > 0 {
 		out = append(out, sdk.UserMessage(strings.Join(words, "\n\n")))

@@ -46,9 +46,11 @@ func (m *Responses) body(dst []byte, req llm.Request) []byte {
 // items appends the items of a conversation.
 type items struct{ encoder }
 
-// user gives the results first: they follow their calls directly.
+// user gives the results first: they follow their calls directly. Pictures stand behind
+// them, as in chat completions.
 func (e *items) user(msg llm.Message) {
 	var words []string
+	var shown []llm.Image
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.ToolResult:
@@ -60,11 +62,41 @@ func (e *items) user(msg llm.Message) {
 			e.Raw(`}`)
 		case llm.Text:
 			words = append(words, b.Text)
+		case llm.Image:
+			if len(b.Data) > 0 {
+				shown = append(shown, b)
+			}
 		}
 	}
-	if len(words) > 0 {
+	switch {
+	case len(shown) > 0:
+		e.shows(words, shown)
+	case len(words) > 0:
 		e.said("user", "input_text", strings.Join(words, "\n\n"))
 	}
+}
+
+func (e *items) shows(words []string, shown []llm.Image) {
+	e.Next()
+	e.Raw(`{"type":"message","role":"user","content":[`)
+	for _, w := range words {
+		e.inputText(w)
+	}
+	for _, i := range shown {
+		e.inputText(i.Label())
+		e.Next()
+		e.Raw(`{"type":"input_image","detail":"high","image_url":`)
+		e.DataURL(i)
+		e.Raw(`}`)
+	}
+	e.Raw(`]}`)
+}
+
+func (e *items) inputText(s string) {
+	e.Next()
+	e.Raw(`{"type":"input_text","text":`)
+	e.Text(s)
+	e.Raw(`}`)
 }
 
 func (e *items) said(role, kind, text string) {

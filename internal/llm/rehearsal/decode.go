@@ -70,6 +70,7 @@ type whenFile struct {
 	Result   *seen  `yaml:"result"`
 	Seen     *seen  `yaml:"seen"`
 	Unseen   *seen  `yaml:"unseen"`
+	Image    regex  `yaml:"image"`
 	After    str    `yaml:"after"`
 }
 

@@ -33,7 +33,8 @@
 // the first is 1), last (regular expression over the last user message: tool
 // results and text), goal (over the contract's title and description), result
 // (a tool result in the last message, by tool and pattern), seen and unseen
-// (the same anywhere in the conversation), after (a rule played earlier in
+// (the same anywhere in the conversation), image (over the pictures of the conversation, each
+// as its media type, size in pixels and SHA-256: image/png 40x30 ab12...), after (a rule played earlier in
 // it), offers (tools the request must offer). `times` bounds how often a rule
 // is played in one conversation, `once` is `times: 1`.
 //

@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ type facts struct {
 	last     string   // the last user message: tool results and text
 	recent   []result // tool results of the last message
 	results  []result // of the whole conversation
+	images   []string // of the whole conversation: media type, size in pixels, hash
 }
 
 type result struct {
@@ -87,9 +89,18 @@ func (f *facts) readUser(m llm.Message, names map[string]string) string {
 			parts = append(parts, b.Text)
 		case llm.Text:
 			parts = append(parts, b.Text)
+		case llm.Image:
+			f.see(b)
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// see reads a picture as it came, over whatever wire.
+func (f *facts) see(i llm.Image) {
+	if seen, err := llm.ReadImage("", i.Data); err == nil {
+		f.images = append(f.images, fmt.Sprintf("%s %dx%d %s", seen.Media, seen.Width, seen.Height, seen.Hash))
+	}
 }
 
 // attemptLine says which attempt at a contract begins.

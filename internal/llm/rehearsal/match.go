@@ -80,6 +80,9 @@ func (r *rule) match(f facts) (values, bool) {
 		!v.capture(w.Goal.Regexp, f.title+"\n"+f.goal) || !v.captureResult(w.Seen, f.results) {
 		return nil, false
 	}
+	if w.Image.Regexp != nil && !slices.ContainsFunc(f.images, w.Image.MatchString) {
+		return nil, false
+	}
 	if w.Unseen != nil && (values{}).captureResult(w.Unseen, f.results) {
 		return nil, false
 	}

@@ -6,6 +6,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type Proxy struct {
 	// The world, replaced in tests.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	Roots  *x509.CertPool // of what Get asks; nil: the system's
 
 	mu      sync.Mutex
 	refused error // the first tunnel that was

@@ -55,6 +55,7 @@ type Facts struct {
 	Contract agency.Contract  // Attempts is the session's
 	Receipts []agency.Receipt // of the verdict that the session is told of
 	Staged   []staging.Item
+	Images   []llm.Image     // that a person gave the run
 	changed  map[string]bool // files that earlier attempts changed
 }
 
@@ -77,12 +78,12 @@ func (b Briefing) Begin(ctx context.Context, room int64) (first llm.Message, f *
 	if f, err = b.Facts(ctx); err != nil {
 		return first, nil, "", err
 	}
-	if b.Spec.Post != nil {
-		return b.request(f, nil), f, tree, nil
-	}
 	f.Staged = staging.Fit(f.Staged, min(room, max(b.Setup.Limits.Tokens, 0)))
 	if err := b.lay(f); err != nil {
 		return first, nil, "", err
+	}
+	if b.Spec.Post != nil {
+		return b.request(f, nil), f, tree, nil
 	}
 	first, err = b.First(ctx, f, nil, room)
 	return first, f, tree, err
@@ -115,7 +116,7 @@ func (b Briefing) request(f *Facts, standing *brief.Standing) llm.Message {
 	if standing != nil {
 		text += "\n\n## WHAT YOU HAVE DONE SO FAR\n\n" + standing.Summary
 	}
-	return llm.UserText(string(b.DB.Redact([]byte(text))))
+	return b.with(f.Images, llm.UserText(string(b.DB.Redact([]byte(text)))))
 }
 
 // First writes the first message of a conversation: the brief, and where the session
@@ -175,6 +176,7 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 			return first, err
 		}
 		first = llm.UserText(string(b.DB.Redact([]byte(common))), string(b.DB.Redact([]byte(own))))
+		first = b.with(f.Images, first)
 		if llm.Bytes(llm.Request{Messages: []llm.Message{first}}) <= room {
 			break
 		}
@@ -210,6 +212,9 @@ func (b Briefing) Facts(ctx context.Context) (*Facts, error) {
 		f.Contract = brief.WithOutputs(contract, b.Spec.Role, others)
 		published, err := artifact.List(s, b.Spec.Run, brief.ReadsOf(contract, b.Spec.Role)...)
 		if err != nil {
+			return err
+		}
+		if f.Images, err = registry.Images(s, b.Spec.Run); err != nil {
 			return err
 		}
 		f.Contract = brief.WithArtifacts(f.Contract, published)

@@ -10,6 +10,7 @@ import (
 	"agency/internal/brief"
 	"agency/internal/brief/staging"
 	"agency/internal/event"
+	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/store"
@@ -108,10 +109,10 @@ func reasons(told []agency.Event) (out []string) {
 	return out[max(0, len(out)-maxFailures):]
 }
 
-// lay writes the staged context into the workspace. A folder of that name that
-// the repository itself has is left alone.
+// lay writes the staged context and a person's pictures into the workspace. A folder of that
+// name that the repository itself has is left alone.
 func (b Briefing) lay(f *Facts) error {
-	if !b.Spec.Staged {
+	if b.Tools.Files == nil || !b.Spec.Staged && len(f.Images) == 0 {
 		return nil
 	}
 	if _, err := b.Tools.Files.List(context.Background(), stagedDir, 1, 1); err == nil {
@@ -119,13 +120,19 @@ func (b Briefing) lay(f *Facts) error {
 			return nil
 		}
 	}
-	doc, err := json.MarshalIndent(f.Contract, "", "  ")
-	if err != nil {
-		return err
+	files := map[string]string{".gitignore": stageMark}
+	if b.Spec.Staged {
+		doc, err := json.MarshalIndent(f.Contract, "", "  ")
+		if err != nil {
+			return err
+		}
+		files["contract.json"] = string(doc) + "\n"
 	}
-	files := map[string]string{".gitignore": stageMark, "contract.json": string(doc) + "\n"}
 	for _, i := range f.Staged {
 		files[path.Join(string(i.Kind), i.Path+stagedSuffix)] = i.Text
+	}
+	for _, i := range f.Images {
+		files[path.Join(imagesDir, i.Name)] = string(i.Data)
 	}
 	switch err := b.Tools.Files.Replace(stagedDir, files); agency.KindOf(err) {
 	case agency.KindInvalid, agency.KindDenied, agency.KindNotFound, agency.KindConflict:
@@ -133,6 +140,27 @@ func (b Briefing) lay(f *Facts) error {
 	default:
 		return err
 	}
+}
+
+// imagesDir is where in it the pictures of a person lie.
+const imagesDir = "images"
+
+// with is a first message with what a person shows, behind its words.
+func (b Briefing) with(images []llm.Image, m llm.Message) llm.Message {
+	if len(images) == 0 {
+		return m
+	}
+	words := "These pictures belong to what is asked for"
+	if b.Tools.Files != nil {
+		if _, _, err := b.Tools.Files.Stat(path.Join(stagedDir, imagesDir, images[0].Name)); err == nil {
+			words += "; they lie in `" + path.Join(stagedDir, imagesDir) + "/`"
+		}
+	}
+	m.Blocks = append(m.Blocks, llm.Text{Text: words + ":"})
+	for _, i := range images {
+		m.Blocks = append(m.Blocks, i)
+	}
+	return m
 }
 
 // shown is a staged context as the brief has it.

@@ -119,6 +119,9 @@ func (w *draft) settle(d *done) error {
 			return err
 		}
 		w.st.Open = &packed.Message
+		if err := record.KeepImages(w.tx, c.id, packed.Message); err != nil {
+			return err
+		}
 	}
 	if err := record.SettleTurn(w.tx, c.id, t.N); err != nil {
 		return err
@@ -291,6 +294,9 @@ func (w *draft) say() error {
 		return err
 	}
 	for i, p := range packed {
+		if err := record.KeepImages(w.tx, c.id, p.Message); err != nil {
+			return err
+		}
 		if err := record.AppendMessage(w.tx, c.id, c.st.First+len(c.req.Messages)+i, w.st.Turn+1, p.data, false); err != nil {
 			return err
 		}

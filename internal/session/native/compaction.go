@@ -364,6 +364,9 @@ func (c compactor) commitCompaction(ctx context.Context, f *compaction, next llm
 			return err
 		}
 		for i, m := range append([]message{f.head}, f.kept...) {
+			if err := record.KeepImages(tx, c.id, m.Message); err != nil {
+				return err
+			}
 			if err := record.AppendMessage(tx, c.id, st.First+i, st.Turn+1, m.data, i > 0); err != nil {
 				return err
 			}

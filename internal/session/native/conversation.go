@@ -82,8 +82,16 @@ type message struct {
 }
 
 // pack gives a message the form in which it is stored and sent: without
-// secrets, and equal to what a later process reads back.
+// secrets, equal to what a later process reads back, and with words in the place of
+// pictures where no model sees them.
 func (p *part) pack(m llm.Message) (message, error) {
+	if !p.lineup.Sees {
+		m = llm.Blind([]llm.Message{m})[0]
+	}
+	shown := map[agency.Hash][]byte{}
+	for _, i := range m.Pictures() {
+		shown[i.Hash] = i.Data
+	}
 	data, err := json.Marshal(m)
 	if err != nil {
 		return message{}, err
@@ -92,6 +100,9 @@ func (p *part) pack(m llm.Message) (message, error) {
 		data = clean
 		if err := json.Unmarshal(data, &m); err != nil {
 			return message{}, fmt.Errorf("redacted message: %w", err)
+		}
+		if err := m.Fill(func(h agency.Hash) ([]byte, error) { return shown[h], nil }); err != nil {
+			return message{}, err
 		}
 	}
 	return message{m, data}, nil

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -46,6 +47,39 @@ func capResults(in []llm.Message, most int) []llm.Message {
 		}
 	}
 	return out
+}
+
+// show adds the pictures that results show, as far as a request has room for them; of one
+// that has none the result says so.
+func (c executor) show(calls []session.Call, say *llm.Message) {
+	n, size, room := 0, int64(0), int64(c.window.turnRoom()/2)
+	for _, m := range c.req.Messages {
+		for _, i := range m.Pictures() {
+			n, size = n+1, size+i.Bytes
+		}
+	}
+	for at, k := range calls {
+		for _, i := range k.Result.Shows {
+			i.Of = k.Use.ID
+			why := ""
+			switch {
+			case !c.lineup.Sees:
+				why = "you do not see pictures"
+			case n >= llm.MaxImages, size+i.Bytes > llm.MaxImagesBytes, room < 3*i.Tokens():
+				why = fmt.Sprintf("not shown: a conversation holds at most %d pictures of together %d bytes, and a turn as many as leave room for the rest", llm.MaxImages, llm.MaxImagesBytes)
+			case !bytes.Equal(c.DB.Redact(i.Data), i.Data):
+				why = "not shown: it holds a secret of the host"
+			}
+			if why == "" {
+				n, size, room = n+1, size+i.Bytes, room-3*i.Tokens()
+				say.Blocks = append(say.Blocks, i)
+				continue
+			}
+			r := say.Blocks[at].(llm.ToolResult)
+			r.Text += "\n[" + why + "]"
+			say.Blocks[at] = r
+		}
+	}
 }
 
 // digest shows a conversation as text of at most so many bytes, for the one

@@ -223,6 +223,7 @@ func (c executor) conclude(d *done) {
 	if d.Problem != "" && d.End == nil {
 		say.Blocks = append(say.Blocks, llm.Text{Text: "The workspace cannot be recorded as it is: " + d.Problem + ". Mend this next."})
 	}
+	c.show(d.Calls, &say)
 	d.st.Barren++
 	if refused < len(d.Calls) {
 		d.st.Barren, d.st.Empty, d.st.Cut, d.st.Refused, d.st.Reminded = 0, 0, 0, "", false

@@ -30,6 +30,11 @@ func (c *conversation) load(ctx context.Context) (*session.Outcome, error) {
 		if err := json.Unmarshal(row.State, &c.st); err != nil {
 			return fmt.Errorf("state: %w", err)
 		}
+		if o := c.st.Open; o != nil {
+			if err := o.Fill(s.Blob); err != nil {
+				return err
+			}
+		}
 		c.lost, c.st.Background = c.st.Background, nil
 		c.req = llm.Request{Model: row.Model, System: row.System, MaxOutput: row.MaxOutput, Session: string(c.id)}
 		return errors.Join(json.Unmarshal(row.Tools, &c.req.Tools), c.loadMessages(s), c.loadTurn(s))

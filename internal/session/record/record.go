@@ -24,7 +24,7 @@ var migrations embed.FS
 // Migrations is this package's schema.
 func Migrations() store.Set {
 	return store.Set{Name: "session", FS: migrations, Blobs: []string{
-		blobsOfSystems, blobsOfTools, blobsOfMessages, blobsOfSummaries,
+		blobsOfSystems, blobsOfTools, blobsOfMessages, blobsOfSummaries, blobsOfImages,
 	}}
 }
 
@@ -91,6 +91,23 @@ func SetMaxOutput(tx *store.Tx, id agency.SessionID, tokens int64) error {
 	return err
 }
 
+// KeepImages stores the pictures of a message, each once a session.
+func KeepImages(tx *store.Tx, id agency.SessionID, m llm.Message) error {
+	for _, i := range m.Pictures() {
+		blob, err := tx.PutBlob(i.Data)
+		if err == nil && blob != i.Hash {
+			err = agency.Errorf(agency.KindInternal, "picture %s is stored otherwise than it is named", i.Name)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(insertImage, string(id), string(blob)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // AppendMessage stores a message's JSON; copied: an epoch took it over from the
 // one before.
 func AppendMessage(tx *store.Tx, id agency.SessionID, seq, turn int, message []byte, copied bool) error {
@@ -102,9 +119,15 @@ func AppendMessage(tx *store.Tx, id agency.SessionID, seq, turn int, message []b
 	return err
 }
 
-// Messages are those of a session from a seq on.
+// Messages are those of a session from a seq on, with their pictures.
 func Messages(q Reader, id agency.SessionID, first int) ([]llm.Message, error) {
-	return messages(q, selectMessages, string(id), first)
+	out, err := messages(q, selectMessages, string(id), first)
+	for n := range out {
+		if err == nil {
+			err = out[n].Fill(q.Blob)
+		}
+	}
+	return out, err
 }
 
 func messages(q Reader, query string, args ...any) (out []llm.Message, err error) {

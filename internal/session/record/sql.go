@@ -6,6 +6,7 @@ const (
 	blobsOfTools     = `SELECT tools FROM session`
 	blobsOfMessages  = `SELECT blob FROM session_message`
 	blobsOfSummaries = `SELECT summary FROM session_compaction`
+	blobsOfImages    = `SELECT blob FROM session_image`
 
 	insertSession = `INSERT INTO session (id, run_id, contract_id, attempt, role, agent, tier, model, system, tools, max_output, state, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?)`
@@ -38,6 +39,8 @@ const (
 	selectMessages   = `SELECT blob FROM session_message WHERE session_id = ? AND seq >= ? ORDER BY seq`
 	selectTranscript = `SELECT blob FROM session_message WHERE session_id = ? AND copied = 0 ORDER BY seq`
 
+	insertImage = `INSERT INTO session_image (session_id, blob) VALUES (?, ?) ON CONFLICT (session_id, blob) DO NOTHING`
+
 	beginTry = `INSERT INTO session_try (session_id, turn, idx, tries) VALUES (?, ?, ?, 1)
 		ON CONFLICT (session_id, turn, idx) DO UPDATE SET tries = session_try.tries + 1`
 	spareTry       = `UPDATE session_try SET tries = tries - 1 WHERE session_id = ? AND turn = ? AND idx = ? AND tries > 0`
@@ -62,5 +65,6 @@ func deletePerSession() []string {
 	return []string{
 		`DELETE FROM session_message` + those, `DELETE FROM session_turn` + those,
 		`DELETE FROM session_part` + those, `DELETE FROM session_compaction` + those, `DELETE FROM session_try` + those,
+		`DELETE FROM session_image` + those,
 	}
 }

@@ -3,10 +3,12 @@ package file
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/llm"
 	"agency/internal/tool"
 )
 
@@ -30,7 +32,10 @@ func readFile() tool.Tool {
 		if a.Offset < 0 || a.Limit < 0 {
 			return tool.Refuse("offset and limit count lines from 1"), nil
 		}
-		t, err := env.Files.Load(a.Path)
+		t, err := tool.ReadFile(env.Files, a.Path)
+		if err == nil && tool.Binary(t.Data) {
+			return showPicture(a.Path, t.Data)
+		}
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -39,6 +44,18 @@ func readFile() tool.Tool {
 		}
 		return showLines(t.Data, env.Hide, max(1, a.Offset), a.Limit), nil
 	})
+}
+
+// showPicture shows a picture, by what it holds and not by its name.
+func showPicture(p string, data []byte) (tool.Result, error) {
+	i, err := llm.ReadImage(p, data)
+	switch {
+	case errors.Is(err, llm.ErrNoImage):
+		return tool.Fail("%s is a binary file of %s, and no picture", p, tool.Size(int64(len(data)))), nil
+	case err != nil:
+		return tool.Fail("%s is not shown: %v", p, err), nil
+	}
+	return tool.Result{Text: i.String(), Shows: []llm.Image{i}}, nil
 }
 
 // showLines numbers lines as "12\ttext" until the limit or the cap is

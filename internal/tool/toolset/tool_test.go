@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/llm/llmtest"
 	"agency/internal/roster"
 	"agency/internal/tool"
 	"agency/internal/tool/team"
@@ -256,6 +258,12 @@ func TestNullIsAbsent(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	files, root := room(t)
+	picture := llmtest.PNG(4, 3)
+	for name, data := range map[string][]byte{"picture.txt": picture, "wide.png": llmtest.PNG(8001, 1)} {
+		if err := os.WriteFile(filepath.Join(root, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(root, "long.txt"), []byte(strings.Repeat("line\n", 5000)+strings.Repeat("x", 9000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +277,7 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"a.txt","offset":9}`, "error: offset 9 is behind the end: the file has 3 lines"},
 		{`{"path":"crlf.txt"}`, "1\tone\n2\ttwo\n"},
 		{`{"path":"empty.txt"}`, "(the file is empty)"},
-		{`{"path":"bin.dat"}`, "error: bin.dat is a binary file of 3 bytes"},
+		{`{"path":"bin.dat"}`, "error: bin.dat is a binary file of 3 bytes, and no picture"},
 		{`{"path":"none"}`, "error: none does not exist"},
 		{`{"path":"sub"}`, "error: sub is a folder; list_directory shows what is in it"},
 		{`{"path":"latin.txt"}`, "1\tcaf�\n"},
@@ -278,6 +286,12 @@ func TestReadFile(t *testing.T) {
 		if got := run(t, files, "read_file", tc.args).Text; got != tc.want {
 			t.Errorf("%s:\n%q\nwant\n%q", tc.args, got, tc.want)
 		}
+	}
+	if res := run(t, files, "read_file", `{"path":"picture.txt"}`); len(res.Shows) != 1 || res.Text != "picture.txt: a PNG picture, 4 × 3 pixels, "+strconv.Itoa(len(picture))+" bytes" {
+		t.Errorf("%+v", res)
+	}
+	if res := run(t, files, "read_file", `{"path":"wide.png"}`); !res.Failed || res.Shows != nil || !strings.Contains(res.Text, "8001 × 1 pixels, and the most of a side that a model sees is 8000") {
+		t.Errorf("%+v", res)
 	}
 	got := call(t, files, "read_file", `{"path":"long.txt"}`)
 	if !strings.Contains(got, "go on with offset 2001]") || len(got) > tool.MaxResult {

@@ -12,6 +12,7 @@ import (
 	"agency/internal/tool/shell"
 	"agency/internal/tool/symbol"
 	"agency/internal/tool/team"
+	"agency/internal/tool/web"
 )
 
 // For are the tools of this version as a role has them.
@@ -25,7 +26,7 @@ func For(role agency.RoleID) []tool.Tool {
 
 // All are the tools of this version, sorted by name.
 func All() []tool.Tool {
-	all := slices.Concat(file.Tools(), oversee.Tools(), shell.Tools(), symbol.Tools(), team.Tools())
+	all := slices.Concat(file.Tools(), oversee.Tools(), shell.Tools(), symbol.Tools(), team.Tools(), web.Tools())
 	slices.SortFunc(all, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

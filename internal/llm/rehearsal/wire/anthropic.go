@@ -46,9 +46,14 @@ type inBlock struct {
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
 	IsError   bool            `json:"is_error"`
-	Content   loose           `json:"content"`
-	Signature string          `json:"signature"`
-	Data      string          `json:"data"`
+	Content   blockList       `json:"content"`
+	Source    struct {
+		Type  string `json:"type"`
+		Media string `json:"media_type"`
+		Data  string `json:"data"`
+	} `json:"source"`
+	Signature string `json:"signature"`
+	Data      string `json:"data"`
 }
 
 func (l *blockList) UnmarshalJSON(data []byte) error {
@@ -130,9 +135,15 @@ func (c *conversation) message(role string, blocks []inBlock) error {
 			}
 			c.user(llm.Text{Text: b.Text})
 		case b.Type == "tool_result" && role == "user":
-			if err := c.result(llm.ToolResult{ID: b.ToolUseID, Text: string(b.Content), IsError: b.IsError}); err != nil {
-				return err
+			if err := c.results(b); err != nil {
+				return fmt.Errorf("content.%d: %w", i, err)
 			}
+		case b.Type == "image" && role == "user":
+			shown, err := b.picture()
+			if err != nil {
+				return fmt.Errorf("content.%d: %w", i, err)
+			}
+			c.user(shown)
 		case b.Type == "text" && role == "assistant":
 			answer = append(answer, llm.Text{Text: b.Text})
 		case b.Type == "tool_use" && role == "assistant":
@@ -154,6 +165,38 @@ func (c *conversation) message(role string, blocks []inBlock) error {
 		return nil
 	}
 	return c.assistant(answer)
+}
+
+// results takes a result, whose content is text and pictures.
+func (c *conversation) results(b inBlock) error {
+	var text string
+	var shown []llm.Block
+	for _, p := range b.Content {
+		if p.Type != "image" {
+			text += p.Text
+			continue
+		}
+		i, err := p.picture()
+		if err != nil {
+			return err
+		}
+		i.Of = b.ToolUseID
+		shown = append(shown, i)
+	}
+	if err := c.result(llm.ToolResult{ID: b.ToolUseID, Text: text, IsError: b.IsError}); err != nil {
+		return err
+	}
+	for _, i := range shown {
+		c.user(i)
+	}
+	return nil
+}
+
+func (b inBlock) picture() (llm.Image, error) {
+	if b.Source.Type != "base64" {
+		return llm.Image{}, fmt.Errorf("source.type %q: only base64 is taken here", b.Source.Type)
+	}
+	return picture(b.Source.Media, b.Source.Data)
 }
 
 // The events of a stream. Each type has the fields of its event alone.

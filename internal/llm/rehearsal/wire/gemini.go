@@ -45,6 +45,10 @@ type inPart struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
 	} `json:"functionCall"`
+	Inline *struct {
+		Media string `json:"mimeType"`
+		Data  string `json:"data"`
+	} `json:"inlineData"`
 	Response *struct {
 		ID       string                     `json:"id"`
 		Name     string                     `json:"name"`
@@ -167,6 +171,12 @@ func (g *generated) userParts(parts []inPart) error {
 			}
 		case p.Text != nil:
 			g.user(llm.Text{Text: *p.Text})
+		case p.Inline != nil:
+			shown, err := picture(p.Inline.Media, p.Inline.Data)
+			if err != nil {
+				return fmt.Errorf("parts[%d]: %w", i, err)
+			}
+			g.user(shown)
 		default:
 			return fmt.Errorf("parts[%d]: required oneof field 'data' must have one initialized field", i)
 		}

@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"agency/internal/llm"
 	"agency/internal/llm/rehearsal"
@@ -20,7 +23,7 @@ type chatRequest struct {
 	MaxOutput int64  `json:"max_completion_tokens"`
 	Messages  []struct {
 		Role       string     `json:"role"`
-		Content    loose      `json:"content"`
+		Content    partList   `json:"content"`
 		ToolCallID string     `json:"tool_call_id"`
 		ToolCalls  []chatCall `json:"tool_calls"`
 		Reasoning  loose      `json:"reasoning_content"`
@@ -32,6 +35,64 @@ type chatRequest struct {
 			Parameters  json.RawMessage `json:"parameters"`
 		} `json:"function"`
 	} `json:"tools"`
+}
+
+// partList is the content of a message: a string, null, or a list of parts, of which each is
+// text or a picture.
+type partList []llm.Block
+
+func (l *partList) UnmarshalJSON(data []byte) error {
+	var parts []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		ImageURL json.RawMessage `json:"image_url"` // responses: the address itself
+	}
+	if json.Unmarshal(data, &parts) != nil {
+		var s loose
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+		*l = partList{llm.Text{Text: string(s)}}
+		return nil
+	}
+	for _, p := range parts {
+		if p.ImageURL == nil {
+			*l = append(*l, llm.Text{Text: p.Text})
+			continue
+		}
+		var in struct {
+			URL string `json:"url"`
+		}
+		if json.Unmarshal(p.ImageURL, &in) != nil && json.Unmarshal(p.ImageURL, &in.URL) != nil {
+			return errors.New("image_url: want an address")
+		}
+		media, data, ok := strings.Cut(strings.TrimPrefix(in.URL, "data:"), ";base64,")
+		if !ok {
+			return errors.New("image_url: only data URLs are taken here")
+		}
+		i, err := picture(media, data)
+		if err != nil {
+			return err
+		}
+		*l = append(*l, i)
+	}
+	return nil
+}
+
+// words are the texts of a content.
+func (l partList) words() string { return llm.Message{Blocks: l}.Words() }
+
+// picture reads one as the vendors do, who refuse what is none or is called another kind.
+func picture(media, data string) (llm.Image, error) {
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return llm.Image{}, fmt.Errorf("picture: %w", err)
+	}
+	i, err := llm.ReadImage("", raw)
+	if err == nil && i.Media != media {
+		err = fmt.Errorf("the picture is %s, and was called %s", i.Media, media)
+	}
+	return i, err
 }
 
 // loose is a string, null, or a list of text parts.
@@ -70,17 +131,19 @@ func (openaiWire) read(body []byte) (llm.Request, bool, error) {
 	for i, m := range in.Messages {
 		switch m.Role {
 		case "system", "developer":
-			req.System += string(m.Content)
+			req.System += m.Content.words()
 		case "user":
-			c.user(llm.Text{Text: string(m.Content)})
+			for _, b := range m.Content {
+				c.user(b)
+			}
 		case "tool":
-			if err := c.result(llm.ToolResult{ID: m.ToolCallID, Text: string(m.Content)}); err != nil {
+			if err := c.result(llm.ToolResult{ID: m.ToolCallID, Text: m.Content.words()}); err != nil {
 				return req, false, fmt.Errorf("messages[%d]: %w", i, err)
 			}
 		case "assistant":
 			var blocks []llm.Block
-			if m.Content != "" {
-				blocks = append(blocks, llm.Text{Text: string(m.Content)})
+			if text := m.Content.words(); text != "" {
+				blocks = append(blocks, llm.Text{Text: text})
 			}
 			for _, u := range m.ToolCalls {
 				args, invalid := llm.CheckArgs(string(u.Function.Arguments))

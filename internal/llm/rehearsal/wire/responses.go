@@ -32,15 +32,15 @@ type responsesRequest struct {
 }
 
 type inItem struct {
-	Type      string `json:"type"`
-	Role      string `json:"role"`
-	Content   loose  `json:"content"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Output    loose  `json:"output"`
-	ID        string `json:"id"`
-	Encrypted string `json:"encrypted_content"`
+	Type      string   `json:"type"`
+	Role      string   `json:"role"`
+	Content   partList `json:"content"`
+	CallID    string   `json:"call_id"`
+	Name      string   `json:"name"`
+	Arguments string   `json:"arguments"`
+	Output    loose    `json:"output"`
+	ID        string   `json:"id"`
+	Encrypted string   `json:"encrypted_content"`
 }
 
 func (responsesWire) read(body []byte) (llm.Request, bool, error) {
@@ -91,7 +91,7 @@ func (c *items) item(in inItem) error {
 		c.answer, c.reasoned = append(c.answer, llm.ToolUse{ID: in.CallID, Name: in.Name, Args: args, Invalid: invalid}), false
 		return nil
 	case (in.Type == "message" || in.Type == "") && in.Role == "assistant":
-		c.answer, c.reasoned = append(c.answer, llm.Text{Text: string(in.Content)}), false
+		c.answer, c.reasoned = append(c.answer, llm.Text{Text: in.Content.words()}), false
 		return nil
 	}
 	if err := c.close(); err != nil {
@@ -104,7 +104,9 @@ func (c *items) item(in inItem) error {
 		if err := c.whole(); err != nil {
 			return err
 		}
-		c.user(llm.Text{Text: string(in.Content)})
+		for _, b := range in.Content {
+			c.user(b)
+		}
 		return nil
 	}
 	return fmt.Errorf("no item of type %q and role %q", in.Type, in.Role)

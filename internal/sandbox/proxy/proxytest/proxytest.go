@@ -3,6 +3,7 @@ package proxytest
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 type World struct {
 	Names  map[string][]string
 	Server string
+	Roots  *x509.CertPool // that vouch for it, as example.com
 
 	mu     sync.Mutex
 	dialed []string
@@ -38,7 +40,9 @@ func New(t testing.TB) *World {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	return &World{Server: s.Listener.Addr().String(), Names: map[string][]string{
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	return &World{Server: s.Listener.Addr().String(), Roots: roots, Names: map[string][]string{
 		"proxy.golang.example": {"93.184.216.34"}, "evil.example.org": {"93.184.216.35"},
 		"private.example": {"93.184.216.34", "10.0.0.1"}, "mapped.example": {"::ffff:127.0.0.1"}, "nat64.example": {"64:ff9b::7f00:1"},
 		"metadata.example": {"169.254.169.254"}, "local.example": {"fd00::1"}, "shared.example": {"100.64.0.1"}, "zero.example": {"0.0.0.0"},
