@@ -282,7 +282,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return r, d, false, err
 	}
 	defer got.close()
-	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, Cause: cause(got.res.Cause)}
+	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, CPU: got.res.CPU.Seconds(), Cause: cause(got.res.Cause)}
 	o, ok := got.read()
 	r.Output = o.text.Clip(testreport.MaxOutput)
 	if ok {
