@@ -177,6 +177,7 @@ type Checker struct {
 
 	receiptStore
 	*packages
+	builds
 
 	installing sync.Mutex // one setup at a time
 }
@@ -210,6 +211,9 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 		if old, ok, err := c.Known(ctx, s, cmd); err != nil || ok {
 			return old, err
 		}
+	}
+	if err := c.built(ctx); err != nil {
+		return agency.Receipt{}, err
 	}
 	env, known := c.env(ctx, s, cmd, false)
 	started := time.Now()
