@@ -331,18 +331,6 @@ func Shuffled(line string, repo fs.FS) (string, bool) {
 	return apply(line, edits), len(edits) > 0
 }
 
-// Building is a line that builds what the tests of another need and runs none of them.
-// False where that other one does anything besides calling one runner, or its runner
-// cannot be told.
-func Building(line string, repo fs.FS) (string, bool) {
-	calls := findCalls(line, ecosystem.Repo{FS: repo})
-	if len(calls) != 1 || calls[0].Text != strings.TrimSpace(line) || calls[0].runner.Build == nil {
-		return "", false
-	}
-	edits := calls[0].runner.Build(calls[0].Call)
-	return apply(line, edits), len(edits) > 0
-}
-
 // Target makes a command look at one part of a repository only, named as an
 // agent writes it: a file, a folder, a package, a test by its name or a piece of
 // it, a path and a name with a space between, or a name as receipts have it. Of
