@@ -37,7 +37,7 @@ func main() {
 func rows() []row {
 	return []row{
 		durableRow(), turnRow(), prefixRow(), tailRow(), followRow(), snapshotRow(), sandboxRow(), startRow(), watchRow(), inspectRow(), crowdRow(),
-		mailRow(), backlogRow(), manyRow(), casRow(), executorRow(), tiersRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), questionsRow(), searchLargeRow(), bigRow(), demoRow(),
+		mailRow(), backlogRow(), manyRow(), casRow(), executorRow(), tiersRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), questionsRow(), searchLargeRow(), bigRow(), demoRow(), demoAloneRow(), doneRow(),
 	}
 }
 
@@ -45,7 +45,7 @@ func rows() []row {
 func contenders() map[string]func(context.Context, peer.Job) (peer.Report, error) {
 	return map[string]func(context.Context, peer.Job) (peer.Report, error){
 		"ours": oursContender, "bare": bareContender, "bare-whole": bareWholeContender, "crowd": crowdContender,
-		"executor": executorContender, "advising": advisingContender, "watch": watchContender,
+		"executor": executorContender, "advising": advisingContender, "watch": watchContender, "done": doneContender,
 	}
 }
 

@@ -35,6 +35,8 @@ type Job struct {
 	// Opening is the first request's body as the product sends it, so that the
 	// peers ask with the same prompt and the same tools.
 	Opening json.RawMessage
+	// Scene is what a contender plays that plays several.
+	Scene string
 	// Terminal is the terminal that a contender draws on; empty: none.
 	Terminal string
 	// Profile is the file that a CPU profile of the counted part goes to; empty:
@@ -51,9 +53,16 @@ type Report struct {
 	// bytes; Settled the same after a collection.
 	Resident, Settled int64
 	Memory            string // what it is used for
-	Failures          int
-	Note              string
+	// Checks is how much of CPU the run's checks took; Claim how long it was from a claim
+	// to the merge gate; Suite what the suite takes once, Affected how long a part of it.
+	Checks, Claim, Affected time.Duration
+	Suite                   Cost
+	Failures                int
+	Note                    string
 }
+
+// Cost is what a command takes.
+type Cost struct{ Wall, CPU time.Duration }
 
 // Done is what an agent of a composition answers.
 const Done = "done"

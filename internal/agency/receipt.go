@@ -74,6 +74,7 @@ type Receipt struct {
 	Cause      string       `json:"cause,omitempty"`  // why it ended, where not by itself: timeout, memory, ...
 	Unread     string       `json:"unread,omitempty"` // the report that could not be read, and why
 	Duration   float64      `json:"duration_seconds"`
+	CPU        float64      `json:"cpu_seconds,omitempty"` // what it took of the processors
 	Passed     int          `json:"passed"`
 	Failed     int          `json:"failed"`
 	Skipped    int          `json:"skipped"`

@@ -286,6 +286,8 @@ type ReceiptDoc struct {
 	Passed   int               `json:"passed"`
 	Failed   int               `json:"failed"`
 	Skipped  int               `json:"skipped"`
+	Seconds  float64           `json:"seconds"`     // how long it took
+	CPU      float64           `json:"cpu_seconds"` // and of the processors
 	Tree     agency.OID        `json:"tree"`
 	Stage    string            `json:"stage,omitempty"` // on what: work, base, claim, landing, target, or that of a trial
 	Trial    string            `json:"trial,omitempty"` // what a trial of the tests ran on: it says nothing of the work

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -66,6 +67,18 @@ func findCalls(line string, repo ecosystem.Repo) []call {
 	f := finder{repo: repo, line: line}
 	f.stmts(file.Stmts, position{dir: "."})
 	return f.calls
+}
+
+// Building is a line that builds what the tests of another need and runs none of them.
+// False where that other one does anything besides calling one runner, or its runner
+// cannot be told.
+func Building(line string, repo fs.FS) (string, bool) {
+	calls := findCalls(line, ecosystem.Repo{FS: repo})
+	if len(calls) != 1 || calls[0].Text != strings.TrimSpace(line) || calls[0].runner.Build == nil {
+		return "", false
+	}
+	edits := calls[0].runner.Build(calls[0].Call)
+	return apply(line, edits), len(edits) > 0
 }
 
 // directly filters calls by whether their results are what they print.

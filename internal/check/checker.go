@@ -177,6 +177,7 @@ type Checker struct {
 
 	receiptStore
 	*packages
+	builds
 
 	installing sync.Mutex // one setup at a time
 }
@@ -210,6 +211,9 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 		if old, ok, err := c.Known(ctx, s, cmd); err != nil || ok {
 			return old, err
 		}
+	}
+	if err := c.built(ctx); err != nil {
+		return agency.Receipt{}, err
 	}
 	env, known := c.env(ctx, s, cmd, false)
 	started := time.Now()
@@ -282,7 +286,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return r, d, false, err
 	}
 	defer got.close()
-	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, Cause: cause(got.res.Cause)}
+	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, CPU: got.res.CPU.Seconds(), Cause: cause(got.res.Cause)}
 	o, ok := got.read()
 	r.Output = o.text.Clip(testreport.MaxOutput)
 	if ok {

@@ -172,7 +172,7 @@ func (c *packages) Tools(ctx context.Context, place sandbox.Place, contract agen
 	t.Overlays = slices.Clone(t.Overlays)
 	for i, o := range t.Overlays {
 		if o.ByContent {
-			t.Overlays[i].Warm = filepath.Join(c.o.LayerDir, warmDir, o.Name)
+			t.Overlays[i].Warm = c.warm(o)
 		}
 	}
 	layers, err := c.usable(ctx, contract)

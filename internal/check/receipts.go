@@ -138,7 +138,7 @@ func listed(q store.Querier, query string, args ...any) (out []agency.Receipt, b
 		var hash string
 		var at int64
 		err = row.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
-			&r.Cause, &r.Unread, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &hash, &at, &r.Stage, &r.CopyOf)
+			&r.Cause, &r.Unread, &r.Duration, &r.CPU, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &hash, &at, &r.Stage, &r.CopyOf)
 		r.At, blobs = store.Time(at), append(blobs, agency.Hash(hash))
 		return r, err
 	}, query, args...)
@@ -173,7 +173,7 @@ func (c *receiptStore) takeOver(ctx context.Context, s Subject, cmd Command, old
 		return have, err
 	}
 	from := old.ID
-	old.RunID, old.ContractID, old.Kind = s.Run, s.Contract, cmd.Kind
+	old.RunID, old.ContractID, old.Kind, old.CPU = s.Run, s.Contract, cmd.Kind, 0
 	d, err := c.detailOf(ctx, from)
 	if err != nil {
 		return have, err
@@ -232,7 +232,7 @@ func insert(tx *store.Tx, s Subject, r *agency.Receipt, from agency.ReceiptID, r
 		return err
 	}
 	_, err = tx.Exec(insertReceipt, string(r.ID), string(r.RunID), n.Int64+1, string(r.ContractID), string(s.Agent),
-		string(s.Stage), string(r.Kind), r.Command, string(r.Tree), string(r.Env), r.ExitCode, r.Cause, r.Unread, r.Duration,
+		string(s.Stage), string(r.Kind), r.Command, string(r.Tree), string(r.Env), r.ExitCode, r.Cause, r.Unread, r.Duration, r.CPU,
 		r.Passed, r.Failed, r.Skipped, r.Parsed, reusable, string(from), string(h), store.Micros(r.At))
 	if err != nil {
 		return err

@@ -6,10 +6,10 @@ const (
 
 	// insertReceipt adds a receipt.
 	insertReceipt = `INSERT INTO receipts (id, run_id, n, contract_id, agent_id, stage, kind, command, tree, env, exit_code, cause,
-	unread, duration, passed, failed, skipped, parsed, reusable, copy_of, detail, at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	unread, duration, cpu, passed, failed, skipped, parsed, reusable, copy_of, detail, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-	selectReceipts = `SELECT id, run_id, contract_id, kind, command, tree, env, exit_code, cause, unread, duration, passed, failed, skipped,
+	selectReceipts = `SELECT id, run_id, contract_id, kind, command, tree, env, exit_code, cause, unread, duration, cpu, passed, failed, skipped,
 	parsed, detail, at, stage, copy_of
 FROM receipts WHERE `
 

@@ -139,6 +139,25 @@ func (b *Checkout) Run(ctx context.Context, cmd check.Command) (agency.Receipt, 
 	return b.execute(ctx, s, cmd)
 }
 
+// Build has a command build what it needs and run none of it, where all may begin with
+// that and there is nothing yet that they could begin with; it tells whether it did. Nothing
+// is kept of its result. It does not stand back: others wait for it.
+func (b *Checkout) Build(ctx context.Context, cmd check.Command) (did bool, err error) {
+	if !b.maker.Checker.Unbuilt() || !b.seals(cmd) {
+		return false, nil
+	}
+	line := ""
+	err = b.Files(ctx, func(files fs.FS) { line, did = check.Building(cmd.Line, files) })
+	if err != nil || !did {
+		return false, err
+	}
+	s := b.Subject()
+	s.Seals, s.Idle = true, false
+	_, _, err = b.maker.Checker.Output(ctx, s, line, cmd.Timeout)
+	b.Renew() // what stands around the tests has run
+	return true, err
+}
+
 // Fresh runs a command even where its receipt is known.
 func (b *Checkout) Fresh(ctx context.Context, cmd check.Command) (agency.Receipt, error) {
 	return b.execute(ctx, b.Subject(), cmd)

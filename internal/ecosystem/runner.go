@@ -66,6 +66,9 @@ type Runner struct {
 	Pick func(test string) (file, name string)
 	// Shuffle has a call take another order; none where it has one already.
 	Shuffle func(c Call, repo Repo) []Edit
+	// Build has a call build what its tests need and run none of them; none where that
+	// cannot be told.
+	Build func(c Call) []Edit
 
 	// Sources are what the names of its sources end with.
 	Sources []string

@@ -63,6 +63,9 @@ func (r *Runner) prepareFull(s Spec) (prepared, error) {
 	return prepared{plan: p, req: makeRequest(s, p, held.Layers), release: held.Release, seal: seal}, nil
 }
 
+// Sealed tells whether anything was sealed in a store of Overlay.Warm.
+func Sealed(store string) bool { return overlay.Sealed(store) }
+
 // SweepSealed removes what nobody needs of a store of Overlay.Warm.
 func SweepSealed(store string, now time.Time) error { return overlay.SweepSealed(store, now) }
 

@@ -174,7 +174,7 @@ func TestBaseAhead(t *testing.T) {
 	w := newWorld(t, chainFiles())
 	spec := w.change(map[string]string{"d/new_test.go": "package d\n\nimport \"testing\"\n\nfunc TestNew(t *testing.T) {}\n"})
 	for range 2 {
-		if err := w.verifier.Ahead(t.Context(), verify.Spec{Run: spec.Run, Contract: spec.Contract, Base: spec.Base, Commands: spec.Commands}); err != nil {
+		if err := w.verifier.Ahead(t.Context(), verify.Spec{Run: spec.Run, Contract: spec.Contract, Base: spec.Base, Commands: spec.Commands}, func() {}); err != nil {
 			t.Fatal(err)
 		}
 	}

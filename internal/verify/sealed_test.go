@@ -56,3 +56,43 @@ func TestOnlyTheBaseIsSealed(t *testing.T) {
 		t.Errorf("caches that several share: %v", err)
 	}
 }
+
+// What the tests of the base need is built before any of them runs, once: all may begin with
+// it from then on. Of a base that agents have made nothing is.
+func TestTheBaseIsBuiltFirst(t *testing.T) {
+	main := "\nfunc TestMain(m *testing.M) {\n\tm.Run()\n\tnames, _ := filepath.Glob(filepath.Join(os.Getenv(\"GOCACHE\"), \"mark-main*\"))\n" +
+		"\t_ = os.WriteFile(filepath.Join(os.Getenv(\"GOCACHE\"), \"mark-main\"+strings.Repeat(\"x\", len(names))), nil, 0o600)\n}\n"
+	test := func(name string) string {
+		return strings.Replace(leavesMark(name), "\"path/filepath\"\n", "\"path/filepath\"\n\t\"strings\"\n", 1) + main
+	}
+	w := newWorld(t, map[string]string{"go.mod": goMod, "p.go": "package p\n", "p_test.go": test("base")})
+	w.verifier = verify.New(w.options)
+	spec := w.change(map[string]string{"p_test.go": test("landed")})
+	landed := spec
+	landed.Base, landed.Contract = spec.Claim, "next"
+	ahead := func(spec verify.Spec) (at []string) {
+		t.Helper()
+		told := false
+		built := func() {
+			if !told {
+				told, at = true, w.sealedMarks()
+			}
+		}
+		if err := w.verifier.Ahead(t.Context(), spec, built); err != nil || !told {
+			t.Fatalf("told %t: %v", told, err)
+		}
+		return at
+	}
+	if got := ahead(landed); len(got) > 0 {
+		t.Errorf("%q is sealed of a claim", got)
+	}
+	if got := ahead(spec); !slices.Equal(got, []string{"mark-main"}) {
+		t.Errorf("%q when it is built", got)
+	}
+	if got := w.sealedMarks(); !slices.Equal(got, []string{"mark-base", "mark-main", "mark-mainx"}) {
+		t.Errorf("%q in the end", got)
+	}
+	if got := ahead(landed); !slices.Equal(got, []string{"mark-base", "mark-main", "mark-mainx"}) {
+		t.Errorf("%q after what was landed", got)
+	}
+}

@@ -212,8 +212,10 @@ func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec
 // Ahead runs the tests of what work begins from before there is a claim, standing
 // back where others want a processor: the verification finds their results, and
 // caches that are warm. Of the spec the run, the contract, Base and Commands are
-// looked at. Nothing is run of which the result could not be kept.
-func (v *Verifier) Ahead(ctx context.Context, spec Spec) (err error) {
+// looked at. Nothing is run of which the result could not be kept. built is called once
+// all have something to begin with, or when it is over: it may be called twice.
+func (v *Verifier) Ahead(ctx context.Context, spec Spec, built func()) (err error) {
+	defer built()
 	cmd := spec.Commands.Command(agency.CheckTest)
 	if cmd.Line == "" {
 		return nil
@@ -230,7 +232,14 @@ func (v *Verifier) Ahead(ctx context.Context, spec Spec) (err error) {
 		return nil
 	}
 	defer func() { err = errors.Join(err, base.Close(ctx)) }()
-	_, err = base.Run(ctx, cmd)
+	first, err := base.Build(ctx, cmd)
+	built()
+	if lint := spec.Commands.Command(agency.CheckLint); err == nil && first && lint.Line != "" {
+		_, err = base.Run(ctx, lint) // what it makes of what the work builds on is for all, too
+	}
+	if err == nil {
+		_, err = base.Run(ctx, cmd)
+	}
 	return err
 }
 

@@ -48,6 +48,12 @@ func runners() []ecosystem.Runner {
 			}
 			return []ecosystem.Edit{c.After(c.At+1, " -shuffle=on")}
 		},
+		Build: func(c ecosystem.Call) []ecosystem.Edit {
+			if g, ok := testCallOf(c); !ok || g.selects {
+				return nil
+			}
+			return []ecosystem.Edit{c.After(c.At+1, " -run='^$'")} // which links and vets, too
+		},
 		Sources: []string{".go"},
 		Target:  target,
 		Spell:   spell,

@@ -21,12 +21,12 @@ type ahead struct {
 }
 
 // begin does it for a base that it has not seen yet, until the context of its own ends
-// or that of over.
-func (a *ahead) begin(ctx, over context.Context, base agency.OID, do func(context.Context)) {
+// or that of over. It tells whether it does.
+func (a *ahead) begin(ctx, over context.Context, base agency.OID, do func(context.Context)) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed || a.begun[base] {
-		return
+		return false
 	}
 	if a.begun == nil {
 		a.begun = map[agency.OID]bool{}
@@ -39,6 +39,7 @@ func (a *ahead) begin(ctx, over context.Context, base agency.OID, do func(contex
 		defer context.AfterFunc(over, stop)()
 		do(ctx)
 	})
+	return true
 }
 
 // close ends all of it, and waits until nothing is left.
@@ -54,21 +55,27 @@ func (a *ahead) close() {
 
 // ahead runs the tests of what a contract's work begins from while its agent works on
 // it: a claim is judged by them. What is scarce on the machine is left to who needs it
-// now. A base that could not be run is run again when it is needed.
+// now. A base that could not be run is run again when it is needed. What the agent asks to
+// be checked meanwhile waits for the build alone.
 func (s *Sessions) ahead(ctx context.Context, b *resources, spec session.Spec, base agency.OID) error {
 	cmds := b.kept.Commands()
 	if needs := s.Runs.contracts(b.kept.Config).Needs; needs != nil {
-		names, err := needs(ctx, spec.Run, spec.Contract, cmds.Command(agency.CheckTest))
-		if err != nil || len(names) > 0 {
-			return err
+		for _, kind := range []agency.CheckKind{agency.CheckLint, agency.CheckTest} {
+			if names, err := needs(ctx, spec.Run, spec.Contract, cmds.Command(kind)); err != nil || len(names) > 0 {
+				return err
+			}
 		}
 	}
 	ctx = flow.WithScope(ctx, flow.Scope{Run: spec.Run, Fence: flow.ScopeOf(ctx).Fence})
-	b.ahead.begin(ctx, s.Live.Cancelled(spec.Run), base, func(ctx context.Context) {
-		err := s.Verify.Ahead(ctx, verify.Spec{Run: spec.Run, Contract: spec.Contract, Base: base, Commands: cmds})
+	built := b.checks.Hold()
+	begun := b.ahead.begin(ctx, s.Live.Cancelled(spec.Run), base, func(ctx context.Context) {
+		err := s.Verify.Ahead(ctx, verify.Spec{Run: spec.Run, Contract: spec.Contract, Base: base, Commands: cmds}, built)
 		if err != nil && ctx.Err() == nil {
 			s.Runs.o.Log.Warn("the tests of a base were not run ahead", "run", spec.Run, "base", base, "error", err)
 		}
 	})
+	if !begun {
+		built()
+	}
 	return nil
 }

@@ -145,7 +145,7 @@ func receipts(rs []agency.Receipt) []api.ReceiptDoc {
 		docs = append(docs, api.ReceiptDoc{
 			Stage: x.Stage, Trial: check.Stage(x.Stage).Words(), Red: red,
 			ID: x.ID, Contract: x.ContractID, Kind: x.Kind, Command: x.Command, ExitCode: x.ExitCode, Cause: x.Why(),
-			Passed: x.Passed, Failed: x.Failed, Skipped: x.Skipped, Tree: x.Tree,
+			Passed: x.Passed, Failed: x.Failed, Skipped: x.Skipped, Seconds: x.Duration, CPU: x.CPU, Tree: x.Tree,
 		})
 	}
 	return docs

@@ -57,6 +57,12 @@ func (s *Set) Share(store string) (string, error) {
 	}
 }
 
+// Sealed tells whether a store has a state in which something is.
+func Sealed(store string) bool {
+	all := states(store)
+	return len(all) > 0 && all[len(all)-1] > 0
+}
+
 // Seal takes what was written in a layer of the set, whose command has ended, out of it
 // into the next state of a store.
 func (s *Set) Seal(at, store string) error {
