@@ -24,6 +24,9 @@ func renameServed(ctx context.Context, t Tree, f symbols.File, d symbols.Definit
 	if to == d.Name {
 		return out, no("it has this name already")
 	}
+	if byName(f.Language, d.Name, to) {
+		return out, no("%s is called by its name", d.Name)
+	}
 	err = asking(ctx, t, f, d, func(ctx context.Context, q *asked) error {
 		r := servedRename{asked: q, to: to, after: map[string][]byte{}}
 		err := r.run(ctx)
@@ -34,6 +37,18 @@ func renameServed(ctx context.Context, t Tree, f symbols.File, d symbols.Definit
 		return err
 	})
 	return out, err
+}
+
+// byName tells whether a language or a runner of tests calls what has such a name, and would not
+// under the other: no reference shows that.
+func byName(l code.Language, name, to string) bool {
+	for _, test := range []string{"test", "Test"} {
+		if l == code.Python && strings.HasPrefix(name, test) && !strings.HasPrefix(to, test) {
+			return true
+		}
+	}
+	special := strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
+	return name == "main" || name == "constructor" || l == code.Python && special
 }
 
 type servedRename struct {

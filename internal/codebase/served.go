@@ -124,6 +124,9 @@ func (q *asked) references(ctx context.Context) (found gotypes.Found, err error)
 		if others(s.Path) || known[s] {
 			continue
 		}
+		if s.End == 0 {
+			return found, fmt.Errorf("the language server %s names a place in %s, which is not read", q.Name(), s.Path)
+		}
 		known[s] = true
 		ref := gotypes.Ref{Path: s.Path, Start: s.Start, End: s.End}
 		for _, n := range q.files[s.Path].Uses(q.d.Name) {

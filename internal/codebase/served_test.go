@@ -66,6 +66,7 @@ func servedTree(t *testing.T, answers map[string]string) Tree {
 	t.Cleanup(w.Close)
 	return one().Of(fstest.MapFS{
 		"a.py": {Data: []byte("def greet():\n    return 1\n")}, "b.py": {Data: []byte("from a import greet\ngreet()\n")},
+		"f.py": {Data: []byte("class F:\n    def __len__(self):\n        return 1\ndef test_it():\n    pass\n")},
 		"e.py": {Data: []byte("hi_you = 3\n")},
 		"c.py": {Data: []byte("greet = 2\n")}, "d.py": {Data: []byte("class D:\n    def other(self):\n        return 1\nclass E(D):\n    def other(self):\n        return 2\n")},
 	}).Asking(w)
@@ -87,6 +88,13 @@ var moved = `[` + spot("a.py", 0, 4, 10) + `,` + spot("b.py", 1, 0, 6) + `,` + s
 
 // A server's answer is by types; what it has no answer for is not sure.
 func TestServedReferences(t *testing.T) {
+	for file, want := range map[string]string{"node_modules/lib.d.py": "", "gone.py": "gone.py, which is not read"} {
+		more := map[string]string{"textDocument/references": `[` + spot("a.py", 0, 4, 9) + `,` + spot(file, 9, 1, 6) + `]`}
+		u, err := servedTree(t, more).References(t.Context(), "greet", "a.py")
+		if err != nil || u.Certainty == Types != (want == "") || !strings.Contains(u.Note, want) {
+			t.Errorf("%s: %+v, %v", file, u, err)
+		}
+	}
 	u, err := servedTree(t, nil).References(t.Context(), "greet", "a.py")
 	if err != nil || u.Certainty != Types || len(u.Places) != 3 || len(u.Unsure) != 0 || !u.Places[0].Defines {
 		t.Errorf("%+v, %v", u, err)
@@ -125,6 +133,11 @@ func TestServedRename(t *testing.T) {
 		_, err := servedTree(t, f.answers).Rename(t.Context(), "greet", "a.py", "hi_you")
 		if err == nil || !strings.Contains(err.Error(), f.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, symbol := range []string{"F.__len__", "test_it"} {
+		if _, err := servedTree(t, nil).Rename(t.Context(), symbol, "f.py", "hi_you"); err == nil || !strings.Contains(err.Error(), "called by its name") {
+			t.Error(symbol, err)
 		}
 	}
 	none := map[string]string{"textDocument/references": `[` + spot("d.py", 1, 8, 13) + `]`, "textDocument/definition": `[` + spot("d.py", 4, 8, 13) + `]`}

@@ -39,7 +39,7 @@ func Defaults() Config {
 		Overseer:       defaultOverseer(),
 		Board:          Board{MaxQueueSize: 1000, ReceiveTimeoutSeconds: 30, RetentionHours: 24, CleanupIntervalSeconds: 3600, ResponseMinutes: 30},
 		Contracts:      Contracts{RequireAcceptanceCriteria: true, MaxFiles: 5, MaxLines: 500, MaxVerificationSteps: 5},
-		Context:        Context{MaxTokens: 100_000, IncludeTests: true, IncludeSimilar: true},
+		Context:        Context{MaxTokens: 100_000, IncludeTests: true, IncludeSimilar: true, LanguageServers: "auto"},
 		Quality: Quality{
 			Enabled: true, MinOverallScore: 70, MinCorrectnessScore: 80, MinSecurityScore: 60,
 			Analyzers: Analyzers{Security: true, Readability: true, Maintainability: true},

@@ -32,6 +32,7 @@ type Security struct {
 	Prices     map[string]Price     // cached_in filled in
 	Guards     map[string]string    // those that a file sets, by key
 	Runtimes   map[string]string    // by role
+	Languages  string               // whether language servers are started
 	AgentFiles map[string]AgentFile // by slash path
 }
 
@@ -102,6 +103,7 @@ func Widens(want, have Security) []Widening {
 		r := want.Runtimes[role]
 		w.differs("agents."+role+".runtime", have.Runtimes[role], r, r == RuntimeNative)
 	}
+	w.differs("context.language_servers", have.Languages, want.Languages, want.Languages == "off")
 	for _, p := range sortedKeys(want.AgentFiles) {
 		if have.AgentFiles[p].hash != want.AgentFiles[p].hash {
 			w.add(p, "", "an agent file of the repository, "+want.AgentFiles[p].Asks, string(want.AgentFiles[p].hash))
@@ -284,7 +286,7 @@ func (s *state) security() Security {
 	sec := Security{
 		Sandbox: c.Sandbox, VCS: c.VCS, Store: Store{URL: s.written("store.url", c.Store.URL)},
 		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{}, Prices: map[string]Price{},
-		Budget: s.ownLimits(), Guards: s.guarded(), Resources: c.Resources,
+		Budget: s.ownLimits(), Guards: s.guarded(), Resources: c.Resources, Languages: c.Context.LanguageServers,
 	}
 	for model, p := range c.Prices {
 		if _, own := s.origins["prices."+model+".cached_in"]; !own {

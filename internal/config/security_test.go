@@ -62,6 +62,8 @@ func TestWidens(t *testing.T) {
 		{"store", "", "store: {url: 'postgres://evil.org/x'}", "store.url"},
 		{"runtime", "", "agents: {reviewer: {runtime: 'acp:./evil'}}", "agents.reviewer.runtime"},
 		{"native", "agents: {reviewer: {runtime: claude}}", "agents: {reviewer: {runtime: native}}", ""},
+		{"language servers", "context: {language_servers: 'off'}", "context: {language_servers: auto}", "context.language_servers"},
+		{"no language servers", "", "context: {language_servers: 'off'}", ""},
 		{"runtime under an alias", "", "agents: {critic: {runtime: claude}}", "agents.reviewer.runtime"},
 		{"less budget", "budget: {usd: 5, tokens: 1000, wall_minutes: 10}", "budget: {usd: 4.5, tokens: 1000, wall_minutes: 9}", ""},
 		{"fewer slots", "resources: {gpu: 2}", "resources: {gpu: 1, build: 1}", ""},

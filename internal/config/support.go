@@ -24,7 +24,7 @@ func inEffect() []string {
 		"contracts.max_verification_steps",
 		"context.max_tokens",
 		"context.include_tests",
-		"context.include_similar", "context.vector_search", "context.embeddings_model",
+		"context.include_similar", "context.vector_search", "context.embeddings_model", "context.language_servers",
 		"retry_budget",
 		"rollback",
 		"branch_prefix",

@@ -27,9 +27,10 @@ type conn struct {
 	kind *kind
 	out  chan []byte
 	stop context.CancelFunc
-	// bytes: it counts characters in bytes; pulls: it answers when asked for diagnostics.
-	bytes, pulls bool
-	over         sync.WaitGroup // the process, and who reads and writes
+	// bytes: it counts characters in bytes; pulls: it answers when asked for diagnostics;
+	// compiles: it hands questions on to the compiler of TypeScript.
+	bytes, pulls, compiles bool
+	over                   sync.WaitGroup // the process, and who reads and writes
 
 	mu   sync.Mutex
 	why  error // set once it is of no use any more
@@ -394,6 +395,9 @@ func (c *conn) diagnostics(ctx context.Context, uri string, version int) ([]diag
 		err := c.call(ctx, "textDocument/diagnostic", map[string]any{"textDocument": map[string]any{"uri": uri}}, &is)
 		return is.Items[:min(len(is.Items), maxFaults)], err
 	}
+	if c.compiles {
+		return c.compiled(ctx, uri)
+	}
 	var is told
 	if err := c.until(ctx, func() bool {
 		is = c.told[uri]
@@ -411,4 +415,32 @@ func (c *conn) diagnostics(ctx context.Context, uri string, version int) ([]diag
 		}
 	}
 	return is.list, ctx.Err()
+}
+
+// tsRequest hands a question on to the compiler of TypeScript.
+const tsRequest = "typescript.tsserverRequest"
+
+// compiled are the errors that the compiler of TypeScript finds in a file. Its server says of
+// itself only those that are others than before, for which nobody can wait.
+func (c *conn) compiled(ctx context.Context, uri string) (out []diagnostic, err error) {
+	for _, what := range []string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync"} {
+		var is struct {
+			Body []struct {
+				Start          struct{ Line, Offset int }
+				Text, Category string
+			}
+		}
+		ask := map[string]any{"command": tsRequest, "arguments": []any{what, map[string]any{"file": uri}}}
+		if err := c.call(ctx, "workspace/executeCommand", ask, &is); err != nil {
+			return nil, err
+		}
+		for _, f := range is.Body {
+			if f.Category == "error" && len(out) < maxFaults {
+				d := diagnostic{Severity: 1, Message: f.Text}
+				d.Range.Start = position{f.Start.Line - 1, f.Start.Offset - 1}
+				out = append(out, d)
+			}
+		}
+	}
+	return out, nil
 }

@@ -44,7 +44,8 @@ var kinds = []*kind{
 	{
 		name:      "clangd",
 		languages: map[code.Language]string{code.C: "c", code.CPP: "cpp"},
-		lines:     []string{run("clangd", "--background-index", "-j=2", "--pch-storage=memory", "--log=error")},
+		// What is shown of a header counts for whoever includes it, which older ones cannot do.
+		lines: []string{`case "$(clangd --help-hidden 2>/dev/null)" in *--use-dirty-headers*) ` + clangd + ` --use-dirty-headers;; esac`, `command -v clangd >/dev/null 2>&1 && ` + clangd},
 	},
 	{
 		name:      "rust-analyzer",
@@ -63,6 +64,8 @@ var kinds = []*kind{
 		lines:     []string{run("jdtls", "-data /tmp/jdtls")},
 	},
 }
+
+const clangd = "exec clangd --background-index -j=2 --pch-storage=memory --log=error"
 
 func run(program string, args ...string) string {
 	return "command -v " + program + " >/dev/null 2>&1 && exec " + strings.TrimSpace(program+" "+strings.Join(args, " "))

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"agency/internal/code"
@@ -61,8 +62,9 @@ func (s *server) begin(ctx context.Context) error {
 	root := uriOf(s.w.at, ".")
 	var is struct {
 		Capabilities struct {
-			PositionEncoding   string
-			DiagnosticProvider json.RawMessage
+			PositionEncoding       string
+			DiagnosticProvider     json.RawMessage
+			ExecuteCommandProvider struct{ Commands []string }
 		}
 	}
 	ask := map[string]any{
@@ -75,6 +77,7 @@ func (s *server) begin(ctx context.Context) error {
 	}
 	line.bytes = is.Capabilities.PositionEncoding == "utf-8"
 	line.pulls = len(is.Capabilities.DiagnosticProvider) > 0 && string(is.Capabilities.DiagnosticProvider) != "null"
+	line.compiles = slices.Contains(is.Capabilities.ExecuteCommandProvider.Commands, tsRequest)
 	return line.notify(ctx, "initialized", struct{}{})
 }
 
@@ -240,7 +243,8 @@ func (t *Talk) at(p string, offset int) map[string]any {
 	}
 }
 
-// spans are places of the checkout; those outside have no path.
+// spans are places of the checkout; those outside have no path, and those in files that are not
+// read, such as the declarations of a whole browser, no length.
 func (t *Talk) spans(all []place) ([]Span, error) {
 	if len(all) > maxPlaces {
 		return nil, fmt.Errorf("its answer has more than %d places", maxPlaces)
@@ -255,8 +259,14 @@ func (t *Talk) spans(all []place) ([]Span, error) {
 		}
 		text, ok := texts[name]
 		if !ok {
-			text = linesOf(t.text(name))
+			if raw := t.text(name); raw != nil {
+				text = linesOf(raw)
+			}
 			texts[name] = text
+		}
+		if text == nil {
+			out = append(out, Span{Path: name})
+			continue
 		}
 		s := Span{Path: name, Start: text.offset(p.Range.Start, t.server.line.bytes), End: text.offset(p.Range.End, t.server.line.bytes)}
 		if s.Start < 0 || s.End < s.Start {

@@ -243,8 +243,11 @@ const maxLanguageServers = 4
 
 // languages are the language servers of a session's checkout. They see it as commands do, with
 // its dependencies, but cannot write it, and work in a folder of their own; they end with the
-// session's part.
+// session's part. Nil: the configuration wants none.
 func (s *Sessions) languages(b *resources, o session.ToolsetOptions) *lsp.Workspace {
+	if b.kept.Config.Context.LanguageServers == "off" {
+		return nil
+	}
 	at := o.Repo
 	if b.runner.Tier() != sandbox.TierFull {
 		at = o.Workspace.Path() // where commands work there
