@@ -17,7 +17,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
-	"agency/internal/ui/ask"
+	"agency/internal/ui/tui/ask"
 	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 )

@@ -15,7 +15,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
-	"agency/internal/ui/ask"
+	"agency/internal/ui/tui/ask"
 	"agency/internal/ui/tui"
 )
 
