@@ -17,9 +17,9 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
-	"agency/internal/ui/tui/ask"
 	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
+	"agency/internal/ui/tui/ask"
 )
 
 func approveCommand(a *app) *cobra.Command {

@@ -15,8 +15,8 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
-	"agency/internal/ui/tui/ask"
 	"agency/internal/ui/tui"
+	"agency/internal/ui/tui/ask"
 )
 
 // followOptions say how a run is followed.
