@@ -43,7 +43,9 @@ The run starts from HEAD; uncommitted files are left out and named. Those that
 you ask for go along as a commit of their own, which the merge gate and agency
 diff show apart and which lands with the work; files that may hold a secret are
 refused. Its work lands on the branch agency/RUN/main, and in your branch only after you have
-approved the merge gate. Ctrl-C pauses the run.
+approved the merge gate. On a terminal a gate is answered where it is shown, by the
+keys that stand below it, and from anywhere by agency approve and agency reject.
+Ctrl-C pauses the run.
 
 The goal is one argument, the text of a file (-f goal.md), of standard input (-), or
 what you write in your editor (--edit).
