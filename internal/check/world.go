@@ -167,7 +167,7 @@ type builds struct {
 }
 
 // Hold has the commands that Run is asked for wait until release, which may be called
-// again.
+// again; setup does not wait.
 func (b *builds) Hold() (release func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

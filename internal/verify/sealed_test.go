@@ -1,12 +1,14 @@
 package verify_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/verify"
@@ -94,5 +96,21 @@ func TestTheBaseIsBuiltFirst(t *testing.T) {
 	}
 	if got := ahead(landed); !slices.Equal(got, []string{"mark-base", "mark-main", "mark-mainx"}) {
 		t.Errorf("%q after what was landed", got)
+	}
+}
+
+// A setup that the build needs does not wait for the build.
+func TestSetupComesBeforeTheBuild(t *testing.T) {
+	w := newWorld(t, map[string]string{"go.mod": goMod, "p.go": "package p\n", "p_test.go": leavesMark("base")})
+	w.commands.Setup = "true"
+	spec := w.change(map[string]string{"two.go": "package p\n"})
+	checker, err := w.options.Checker(t.Context(), runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := w.verifier.Ahead(ctx, spec, checker.Hold()); err != nil {
+		t.Error(err)
 	}
 }

@@ -29,7 +29,7 @@ func fetchPage() tool.Tool {
 			return tool.Result{}, ctx.Err()
 		}
 		if err != nil {
-			return tool.Fail("not fetched: %v", err), nil
+			return tool.Fail("not fetched: %s", block.InLine(err.Error())), nil // a server may have written it
 		}
 		if page.Status != 200 {
 			return tool.Fail("%s answers with status %d", block.InLine(page.URL), page.Status), nil
