@@ -164,10 +164,11 @@ func (f *follower) asking(ctx context.Context, leave context.CancelCauseFunc) (s
 }
 
 // answeredGate tells that a gate was answered, by whomever.
-func (f *follower) answeredGate(id agency.GateID) {
-	if f.ask != nil {
-		f.ask.Answered(id)
+func (f *follower) answeredGate(ctx context.Context, id agency.GateID) error {
+	if f.ask == nil {
+		return nil
 	}
+	return f.ask.Answered(ctx, id)
 }
 
 // answering is the run that is followed, for who asks about its gates.

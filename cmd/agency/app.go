@@ -81,16 +81,16 @@ func ownTerminal() termapp.Terminal {
 	return termapp.Terminal{In: os.Stdin, Out: os.Stdout, Env: os.Environ()}
 }
 
-// styleOf says what a file can show. NO_COLOR, CI and a file that is no
-// terminal turn colour and animation off.
+// styleOf says what a file can show. CI and a file that is no terminal turn colour and
+// animation off, NO_COLOR colour alone.
 func styleOf(f *os.File) tui.Style {
 	_, plain := os.LookupEnv("NO_COLOR")
 	_, ci := os.LookupEnv("CI")
 	if !term.IsTerminal(int(f.Fd())) {
 		return tui.Style{}
 	}
-	rich := !plain && !ci && os.Getenv("TERM") != "dumb"
-	return tui.Style{Color: rich, Live: rich, Width: widthOf(f)}
+	live := !ci && os.Getenv("TERM") != "dumb"
+	return tui.Style{Color: live && !plain, Live: live, Width: widthOf(f)}
 }
 
 // sameFile tells whether two outputs go to one place.

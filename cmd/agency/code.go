@@ -247,8 +247,14 @@ func codeSearch(a *app) *cobra.Command {
 					return err
 				}
 				out, err := c.Search(cmd.Context(), strings.Join(args, " "), most)
+				if err == nil && len(out.Passages) == 0 && !out.Indexing && out.Note == "" && !asJSON {
+					err = agency.Errorf(agency.KindNotFound, "code search: nothing in the checkout is about that").WithMend("agency code find NAME, or other words")
+				}
 				if err != nil {
 					return err
+				}
+				if out.Passages == nil {
+					out.Passages = []codebase.Passage{}
 				}
 				return a.show(asJSON, out, func() string {
 					var b strings.Builder

@@ -15,6 +15,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
+	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 	"agency/internal/ui/tui/ask"
 )
@@ -50,7 +51,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 	f.heard.Store(true)
 	well := healthOf(ctx, c, run.ID)
 	f.log = tui.NewLog(a.out, tui.LogOptions{
-		Style: a.style, Verbose: o.verbose || well.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well,
+		Style: a.style, Verbose: o.verbose || well.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well, Away: func() bool { return !prompt.InFront(os.Stdout) },
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -228,9 +229,9 @@ func (f *follower) react(ctx context.Context, ev agency.Event) error {
 	case *agency.GatePending:
 		return f.gate(ctx, d.Gate)
 	case *agency.GateApproved:
-		f.answeredGate(d.Gate)
+		return f.answeredGate(ctx, d.Gate)
 	case *agency.GateRejected:
-		f.answeredGate(d.Gate)
+		return f.answeredGate(ctx, d.Gate)
 	case *agency.GatePaused:
 		if f.o.stays || d.Manual { // the pause itself is told by the run's state
 			return nil
@@ -275,6 +276,10 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	if f.o.json || f.o.yes && !f.a.seen && !f.o.closed {
 		f.a.note("%s", tui.GateNotice(this)) // whoever reads the output does not read this
 	}
+	if f.ask != nil {
+		f.shown = true
+		return f.ask.Ask(ctx, this)
+	}
 	if !f.o.json {
 		f.shown = true
 		text, err := f.gateText(ctx, this)
@@ -287,9 +292,6 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	}
 	if f.o.noWait {
 		return exit(exitWaiting)
-	}
-	if f.ask != nil {
-		f.ask.Ask(this)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func runners() []ecosystem.Runner {
 			return []ecosystem.Edit{c.After(c.At+1, " -shuffle=on")}
 		},
 		Build: func(c ecosystem.Call) []ecosystem.Edit {
-			if g, ok := testCallOf(c); !ok || g.selects {
+			if g, ok := testCallOf(c); !ok || g.selects || slices.Contains(c.Words, "-C") { // which has to stand first
 				return nil
 			}
 			return []ecosystem.Edit{c.After(c.At+1, " -run='^$'")} // which links and vets, too

@@ -38,7 +38,8 @@ func (p *Proxy) Get(ctx context.Context, address string, most int64) (Page, erro
 	}
 	r.Header.Set("Accept", "text/html, text/plain, application/json, text/*;q=0.9")
 	r.Header.Set("User-Agent", "agency")
-	client := http.Client{Transport: p.gate(), CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+	client := http.Client{Transport: p.gate(), CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		r.Header.Del("Referer") // the address that led there is not for the next host
 		if len(via) > maxRedirects {
 			return fmt.Errorf("it redirects more than %d times", maxRedirects)
 		}

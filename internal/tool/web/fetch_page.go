@@ -8,8 +8,6 @@ import (
 
 	"agency/internal/block"
 	"agency/internal/tool"
-
-	htmltomarkdown "github.com/JohannesKaufmann/html-to-markdown/v2"
 )
 
 type fetchPageArgs struct {
@@ -49,7 +47,7 @@ func readable(p tool.Page) (string, error) {
 	case tool.Binary(p.Body):
 		return "", fmt.Errorf("it is no text, whatever it is called (%q)", p.Media)
 	case media == "text/html", media == "application/xhtml+xml":
-		return htmltomarkdown.ConvertString(string(p.Body))
+		return markdown(p.Body)
 	case strings.HasPrefix(media, "text/"), media == "application/json", media == "application/xml", media == "application/yaml",
 		media == "application/javascript", strings.HasSuffix(media, "+json"), strings.HasSuffix(media, "+xml"):
 		return string(p.Body), nil

@@ -31,3 +31,6 @@ func (*Keys) Interrupt() bool { return false }
 
 // Close does nothing.
 func (*Keys) Close() error { return nil }
+
+// InFront tells that nobody else has the terminal.
+func InFront(*os.File) bool { return true }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ import (
 // not shown, and none is left to who reads the terminal next. Signals come as they do.
 type Keys struct {
 	in  *os.File
-	was unix.Termios
+	was *unix.Termios // nil: it was never this process's
 
 	mu     sync.Mutex
 	reader cancelreader.CancelReader
@@ -29,22 +30,19 @@ type Keys struct {
 	lent   bool // something else reads the terminal
 	closed bool
 	woken  chan os.Signal
+	done   chan struct{} // closed with it
 }
 
 // ErrClosed is that of keys that are read no more.
 var ErrClosed = errors.New("keys are read no more")
 
-// OpenKeys begins to read the keys of a terminal whose foreground this process is of.
+// OpenKeys begins to read the keys of a terminal, from when this process is in its foreground.
 func OpenKeys(in *os.File) (*Keys, error) {
-	fd := int(in.Fd())
-	was, err := unix.IoctlGetTermios(fd, getTermios)
-	if err != nil {
+	if _, err := unix.IoctlGetTermios(int(in.Fd()), getTermios); err != nil {
 		return nil, err
 	}
-	if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
-		return nil, errors.Join(err, errors.New("another program is in the foreground of the terminal"))
-	}
-	k := &Keys{in: in, was: *was, woken: make(chan os.Signal, 1)}
+	k := &Keys{in: in, woken: make(chan os.Signal, 1), done: make(chan struct{})}
+	signal.Ignore(unix.SIGTTIN) // in the background a read fails; without this it would stop the process
 	if err := errors.Join(k.open(), k.set(true)); err != nil {
 		return nil, err
 	}
@@ -61,6 +59,15 @@ func OpenKeys(in *os.File) (*Keys, error) {
 	return k, nil
 }
 
+// InFront tells whether this process is in the foreground of a terminal, or nobody else can be.
+// Elsewhere the terminal is another's: it is neither read nor set.
+func InFront(terminal *os.File) bool {
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
+}
+
+func (k *Keys) front() bool { return InFront(k.in) }
+
 func (k *Keys) open() (err error) {
 	k.reader, err = cancelreader.NewReader(k.in)
 	return err
@@ -69,7 +76,17 @@ func (k *Keys) open() (err error) {
 // set sets the terminal to single keys, or as it was. What was typed before is forgotten: it
 // was meant for something else.
 func (k *Keys) set(single bool) error {
-	t := k.was
+	if !k.front() {
+		return nil
+	}
+	if k.was == nil { // as who gave the terminal to this process has set it
+		was, err := unix.IoctlGetTermios(int(k.in.Fd()), getTermios)
+		if err != nil {
+			return err
+		}
+		k.was = was
+	}
+	t := *k.was
 	if single {
 		t.Lflag &^= unix.ICANON | unix.ECHO
 		t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
@@ -79,17 +96,39 @@ func (k *Keys) set(single bool) error {
 
 // Key waits for a key; of one that sends several bytes, such as an arrow, it is 0.
 func (k *Keys) Key() (byte, error) {
+	if !k.front() {
+		return 0, k.wait()
+	}
 	var b [64]byte
 	n, err := k.reader.Read(b[:])
 	switch {
 	case errors.Is(err, cancelreader.ErrCanceled):
 		return 0, ErrClosed
+	case errors.Is(err, unix.EIO) && !k.front():
+		return 0, k.wait()
 	case err != nil:
 		return 0, err
 	case n > 1:
 		return 0, nil
 	}
 	return b[0], nil
+}
+
+// wait waits until the process is in the foreground again, which nothing tells.
+func (k *Keys) wait() error {
+	for !k.front() {
+		select {
+		case <-k.done:
+			return ErrClosed
+		case <-time.After(time.Second):
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return ErrClosed
+	}
+	return k.set(true)
 }
 
 // Line has the person type a line of at most so many bytes, seen and edited as the terminal
@@ -154,6 +193,8 @@ func (k *Keys) Close() error {
 	k.closed = true
 	signal.Stop(k.woken)
 	close(k.woken)
+	close(k.done)
+	signal.Reset(unix.SIGTTIN)
 	k.reader.Cancel()
 	if err := k.set(false); err != nil {
 		return agency.Errorf(agency.KindTransient, "the terminal: %w", err).WithMend("stty sane")

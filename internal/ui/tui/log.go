@@ -22,6 +22,9 @@ type LogOptions struct {
 	// Width asks for the terminal's columns, which may change while it is
 	// written to; nil: those of Style.
 	Width func() int
+	// Away tells that the terminal is another's at the moment: nothing is drawn below the log
+	// then; nil: it never is.
+	Away func() bool
 	// Start is when the run started, for the progress line's clock.
 	Start time.Time
 	// Health is asked how the run's agents are; nil: nobody knows.
@@ -177,6 +180,10 @@ func (l *Log) redraw() error {
 	if !l.o.Style.Live || l.stopped || l.held > 0 {
 		return nil
 	}
+	if l.o.Away != nil && l.o.Away() {
+		l.shown = nil // what stands there is not the log's any more
+		return nil
+	}
 	gone := l.erase()
 	return l.emit(gone, l.draw())
 }
@@ -222,7 +229,7 @@ func (l *Log) width() int {
 }
 
 func (l *Log) draw() string {
-	if !l.o.Style.Live || l.stopped {
+	if !l.o.Style.Live || l.stopped || l.o.Away != nil && l.o.Away() {
 		return ""
 	}
 	text, color := l.progress.line(l.elapsed()), dim

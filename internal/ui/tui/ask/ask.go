@@ -53,40 +53,52 @@ type Asker struct {
 	asked agency.GateID // about which a line is typed
 }
 
-// Ask asks about a gate, once those before it are answered.
-func (a *Asker) Ask(g agency.Gate) {
+// Ask shows a gate and asks about it, once those before it are answered: what is asked about
+// is what was shown last.
+func (a *Asker) Ask(ctx context.Context, g agency.Gate) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !slices.ContainsFunc(a.gates, func(o agency.Gate) bool { return o.ID == g.ID }) {
-		a.gates = append(a.gates, g)
+	if slices.ContainsFunc(a.gates, func(o agency.Gate) bool { return o.ID == g.ID }) {
+		return nil
 	}
-	a.stand()
+	a.gates = append(a.gates, g)
+	return a.stand(ctx, len(a.gates) == 1)
 }
 
 // Answered ends the asking about a gate, by whomever it was answered.
-func (a *Asker) Answered(id agency.GateID) {
+func (a *Asker) Answered(ctx context.Context, id agency.GateID) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	first := len(a.gates) > 0 && a.gates[0].ID == id
 	a.gates = slices.DeleteFunc(a.gates, func(g agency.Gate) bool { return g.ID == id })
 	if a.asked == id {
 		a.Keys.Interrupt() // what is typed would answer nothing any more
 	}
-	a.stand()
+	return a.stand(ctx, first)
 }
 
 // Interrupt has the line that is typed left; false: none is.
 func (a *Asker) Interrupt() bool { return a.Keys.Interrupt() }
 
-// stand shows what is asked below the log.
-func (a *Asker) stand() {
-	text := ""
-	if len(a.gates) > 0 {
-		text = asks(a.gates[0])
-		if n := len(a.gates) - 1; n > 0 {
-			text += fmt.Sprintf(" (%d more after it)", n)
+// stand shows what is asked below the log, first the gate itself where another was asked about.
+func (a *Asker) stand(ctx context.Context, anew bool) error {
+	if len(a.gates) == 0 {
+		return a.Log.Ask("")
+	}
+	if anew {
+		text, err := a.Run.Gate(ctx, a.gates[0])
+		if err == nil {
+			err = a.Log.Print(text + "\n")
+		}
+		if err != nil {
+			return err
 		}
 	}
-	_ = a.Log.Ask(text) // a terminal that is gone is noticed by the next event
+	text := asks(a.gates[0])
+	if n := len(a.gates) - 1; n > 0 {
+		text += fmt.Sprintf(" (%d more after it)", n)
+	}
+	return a.Log.Ask(text)
 }
 
 // asks are the keys that a gate takes.
@@ -148,6 +160,14 @@ func (a *Asker) press(ctx context.Context, g agency.Gate, key byte) (said string
 		return "", a.show(ctx, func() (string, error) { return a.Run.Diff(ctx) })
 	case 'v', '?':
 		return "", a.show(ctx, func() (string, error) { return a.Run.Gate(ctx, g) })
+	case '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		if n := int(key - '1'); g.Kind == agency.GateQuestion && n < len(g.Options) {
+			text, err := a.line(g, fmt.Sprintf("answer %q? [y/N] ", tui.Line(g.Options[n])))
+			if err != nil || !yes(text) {
+				return "", err
+			}
+			return a.Run.Answer(ctx, api.AnswerRequest{Gate: g.ID, Verb: agency.Approve, Note: string(key)})
+		}
 	case 'l': // not q: who left the pager, or found it gone, types that
 		a.Run.Leave()
 	}
@@ -184,13 +204,31 @@ func (a *Asker) line(g agency.Gate, question string) (string, error) {
 	return text, err
 }
 
+// words has a text typed, in a line or in the person's editor; empty: not now.
+func (a *Asker) words(ctx context.Context, g agency.Gate, question, hint string) (string, error) {
+	text, err := a.line(g, question+" (e: in your editor; empty: not now) ")
+	if err != nil || text != "e" {
+		return text, err
+	}
+	defer a.Log.Hold()()
+	err = a.Keys.Aside(func() (err error) {
+		text, err = a.Editor.Text(ctx, hint)
+		return err
+	})
+	return text, err
+}
+
 // approve asks for what an approval wants, and gives it.
 func (a *Asker) approve(ctx context.Context, g agency.Gate) (string, error) {
 	r := api.AnswerRequest{Gate: g.ID, Verb: agency.Approve}
 	var err error
 	switch {
 	case g.Kind == agency.GateQuestion:
-		if r.Note, err = a.line(g, "your answer, or an option's number (empty: not now): "); err != nil || r.Note == "" {
+		how := "your answer"
+		if len(g.Options) > 0 {
+			how += ", or an option's number"
+		}
+		if r.Note, err = a.words(ctx, g, how, "Say above this line: "+tui.Line(g.Summary)); err != nil || r.Note == "" {
 			return "", err
 		}
 	case g.Kind == agency.GateBudget && g.Approving == "" && (g.Grant == nil || g.Grant.Limit == "usd"):
@@ -216,8 +254,10 @@ func (a *Asker) approve(ctx context.Context, g agency.Gate) (string, error) {
 // sure asks whether an answer is meant.
 func (a *Asker) sure(g agency.Gate, verb agency.Verb) (bool, error) {
 	text, err := a.line(g, meaning(g, verb)+"? [y/N] ")
-	return err == nil && slices.Contains([]string{"y", "Y", "yes"}, text), err
+	return err == nil && yes(text), err
 }
+
+func yes(text string) bool { return text == "y" || text == "Y" || text == "yes" }
 
 // meaning is what an answer to a gate does.
 func meaning(g agency.Gate, verb agency.Verb) string {
@@ -249,20 +289,9 @@ func (a *Asker) reject(ctx context.Context, g agency.Gate) (string, error) {
 		}
 		return a.Run.Answer(ctx, r)
 	}
-	note, err := a.line(g, "why not? whoever works on it next is told (e: in your editor; empty: not now): ")
-	if err != nil || note == "" {
+	var err error
+	if r.Note, err = a.words(ctx, g, "why not?", "Say above this line why not: whoever works on it next is told."); err != nil || r.Note == "" {
 		return "", err
-	}
-	if r.Note = note; note == "e" {
-		release := a.Log.Hold()
-		err = a.Keys.Aside(func() (err error) {
-			r.Note, err = a.Editor.Text(ctx, "Say above this line why not: whoever works on it next is told.")
-			return err
-		})
-		release()
-		if err != nil {
-			return "", err
-		}
 	}
 	return a.Run.Answer(ctx, r)
 }
