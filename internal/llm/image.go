@@ -214,6 +214,11 @@ func Blind(messages []Message) []Message {
 	return out
 }
 
+// Pictured tells whether messages hold a picture.
+func Pictured(messages []Message) bool {
+	return slices.ContainsFunc(messages, func(m Message) bool { return slices.ContainsFunc(m.Blocks, isImage) })
+}
+
 func isImage(b Block) bool {
 	_, ok := b.(Image)
 	return ok

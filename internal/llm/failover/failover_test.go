@@ -215,6 +215,30 @@ func TestFallbackSaysWhoAnswers(t *testing.T) {
 	}
 }
 
+// A request that is refused for a picture is asked again in words: a broken file that was read
+// does not end the conversation. A model that does not see is told in words at once.
+func TestBrokenPicture(t *testing.T) {
+	picky, blind := &scripted{faults: faults(1, llm.Fault{Kind: llm.InvalidRequest})}, &scripted{}
+	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Blocks: []llm.Block{llm.Image{Name: "x.png", Media: "image/png", Data: []byte("no")}}}}}
+	for _, m := range []failover.Named{{Model: picky, Sees: true}, {Model: blind}} {
+		f, err := failover.Fallback([]failover.Named{m}, failover.FallbackOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := llm.Collect(f.Ask(t.Context(), req)); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(picky.asked) != 2 || !llm.Pictured(picky.asked[0].Messages) || llm.Pictured(picky.asked[1].Messages) || llm.Pictured(blind.asked[0].Messages) || !llm.Pictured(req.Messages) {
+		t.Errorf("%+v, %+v", picky.asked, blind.asked)
+	}
+	words := &scripted{faults: faults(2, llm.Fault{Kind: llm.InvalidRequest})}
+	f, err := failover.Fallback([]failover.Named{{Model: words, Sees: true}}, failover.FallbackOptions{})
+	if _, aerr := llm.Collect(f.Ask(t.Context(), llm.Request{})); err != nil || aerr == nil || len(words.asked) != 1 {
+		t.Errorf("without a picture: %d, %v, %v", len(words.asked), err, aerr)
+	}
+}
+
 func TestFallbackEndsInTheLastFault(t *testing.T) {
 	m, err := failover.Fallback([]failover.Named{
 		{Model: &scripted{faults: faults(1, llm.Fault{Kind: llm.Auth})}},

@@ -61,9 +61,20 @@ func (f *fallback) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 			if !yield(llm.Asking{Model: m.Name, After: fault}, nil) {
 				return
 			}
+			asked := m.adapt(req)
 			var done bool
-			if fault, done = forward(m.Model.Ask(ctx, m.adapt(req)), m.sign(yield)); done {
+			if fault, done = forward(m.Model.Ask(ctx, asked), m.sign(yield)); done {
 				return
+			}
+			if fault.Kind == llm.InvalidRequest && llm.Pictured(asked.Messages) {
+				// A picture that this model cannot read would end the conversation that it is in.
+				if !yield(llm.Asking{Model: m.Name, After: fault}, nil) {
+					return
+				}
+				asked.Messages = llm.Blind(asked.Messages)
+				if fault, done = forward(m.Model.Ask(ctx, asked), m.sign(yield)); done {
+					return
+				}
 			}
 			if fault.Kind != llm.ContextOverflow { // the request is at fault, not the model
 				f.rest(i)
