@@ -100,7 +100,7 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 			return err
 		}
 		word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
-		a.printf(a.out, "%s gate of %s %s\n", got.Gate.Kind, run.ID, word)
+		a.printf(a.out, "%s gate of %s %s%s\n", got.Gate.Kind, run.ID, word, raised(got.Gate))
 		if got.Note != "" {
 			a.note("%s", got.Note)
 			return exit(exitEnvironment)
@@ -112,6 +112,18 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 		a.printf(a.out, "%s", after(doc))
 		return cameTo(got.Gate, doc)
 	})
+}
+
+// raised says which limit an approval set.
+func raised(g agency.Gate) string {
+	if g.Decision.Verb != agency.Approve || g.Decision.BudgetUSD == 0 {
+		return ""
+	}
+	of := "the run"
+	if g.Grant != nil && g.Grant.Node != "run" {
+		of = tui.Line(g.Grant.Node)
+	}
+	return fmt.Sprintf(": the limit of %s is %s now", of, agency.USD(g.Decision.BudgetUSD))
 }
 
 // reasonFor asks why a gate is rejected, where somebody acts on the reason.

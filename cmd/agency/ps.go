@@ -2,29 +2,59 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/daemon"
 	"agency/internal/ui/tui"
 )
 
 func psCommand(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, all bool
 	cmd := &cobra.Command{
-		Use: "ps", Short: "List the runs of this repository", Args: none,
+		Use: "ps", Short: "List the runs of this repository, or of all", Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := a.runs(cmd.Context())
+			list := a.runs
+			if all {
+				list = a.runsOfAll
+			}
+			runs, err := list(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.show(asJSON, runs, func() string { return tui.Runs(a.style, runs, a.now()) })
+			return a.show(asJSON, runs, func() string { return tui.Runs(a.style, runs, a.now(), all) })
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "of all repositories, from any folder")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// runsOfAll are those of all repositories of the user, newest first, as they are recorded. A
+// record that cannot be read is named.
+func (r *repository) runsOfAll(ctx context.Context) ([]api.RunDoc, error) {
+	places, err := daemon.Places(r.env)
+	if err != nil {
+		return nil, err
+	}
+	all := []api.RunDoc{}
+	for _, p := range places {
+		v, done, err := daemon.LookAt(ctx, p)
+		if err == nil {
+			var runs []api.RunDoc
+			runs, err = v.Runs(ctx)
+			all, err = append(all, runs...), errors.Join(err, done())
+		}
+		if err != nil {
+			r.note("the runs that %s records cannot be read: %v", p.State, err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b api.RunDoc) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all, nil
 }
 
 // runs are those of the repository, newest first.

@@ -63,7 +63,7 @@ func ledger(o Options, db *store.DB, epoch int64, ring func()) *allowance.Ledger
 // their hosts; lost is told of one that cannot be read.
 func recordsOf(p Place, lost func(path string, err error)) allowance.Records {
 	return func(ctx context.Context, since time.Time) []allowance.Record {
-		paths, err := filepath.Glob(filepath.Join(globbed(p.Root), "repos", "*", "agency.db"))
+		paths, err := recordsIn(p.Root)
 		if err != nil {
 			lost(p.Root, err)
 		}
@@ -79,6 +79,29 @@ func recordsOf(p Place, lost func(path string, err error)) allowance.Records {
 		}
 		return out
 	}
+}
+
+// recordsIn are the stores of all repositories in a state folder.
+func recordsIn(root string) ([]string, error) {
+	return filepath.Glob(filepath.Join(globbed(root), "repos", "*", "agency.db"))
+}
+
+// Places are those of all repositories of a user that have a record. Where each repository
+// lies is not known: its runs say.
+func Places(env config.Env) (out []Place, err error) {
+	f, err := config.FindFolders(env)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := recordsIn(f.State)
+	for _, path := range paths {
+		p, err := placeOf(git.Location{}, filepath.Base(filepath.Dir(path)), f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, err
 }
 
 // globbed is a path as filepath.Glob takes it for itself.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -98,16 +99,25 @@ func (t *table) line(row []string, widths []int) string {
 }
 
 // Runs is the table of ps, with the gates that wait below their
-// run.
-func Runs(st Style, runs []api.RunDoc, now time.Time) string {
+// run; where: they are of several repositories.
+func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 	if len(runs) == 0 {
 		return "no runs yet; start one with: agency run \"GOAL\"\n"
 	}
 	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, true, false}}
+	hint := "show a gate with: agency inspect RUN; answer it with: agency approve RUN, agency reject RUN"
+	if where {
+		t.head[5], t.right[5] = "REPOSITORY", false
+		hint += ", each with --repo FOLDER"
+	}
 	var waiting []string
 	for _, r := range runs {
+		place := disk(r.DiskBytes)
+		if where {
+			place = cut(Line(filepath.Base(r.Repo)), 30)
+		}
 		t.add(string(r.ID), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
-			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), disk(r.DiskBytes), age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
+			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), place, age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
 		for _, g := range r.Gates {
 			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
 		}
@@ -118,7 +128,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 		out += st.paint(yellow, w) + "\n"
 	}
 	if len(waiting) > 0 {
-		out += st.paint(dim, "show a gate with: agency inspect RUN; answer it with: agency approve RUN, agency reject RUN") + "\n"
+		out += st.paint(dim, hint) + "\n"
 	}
 	return out
 }

@@ -296,7 +296,7 @@ func TestNoColourWithoutStyle(t *testing.T) {
 	}
 	for name, out := range map[string]string{
 		"inspect":    Inspect(Style{}, doc),
-		"runs":       Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now()),
+		"runs":       Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now(), false),
 		"cost":       Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
 		"diff":       Diff(Style{}, "+a\x1b[1m\n"),
 		"messages":   Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}, nil),
@@ -445,7 +445,7 @@ func TestRunsOnANarrowTerminal(t *testing.T) {
 	n := int64(1 << 20)
 	runs := []api.RunDoc{{ID: "say-alpha-and-beta-nz75sl6l", State: agency.StateWaiting, Mode: agency.ModeMultiAgent, Goal: "Say alpha and beta", DiskBytes: &n}}
 	for width, want := range map[int][]string{80: {"GOAL", "Say alpha and beta", "AGE"}, 0: {"DISK", "MODE", "Say alpha and beta"}} {
-		got := Runs(Style{Width: width}, runs, time.Now())
+		got := Runs(Style{Width: width}, runs, time.Now(), false)
 		for _, w := range want {
 			if !strings.Contains(got, w) {
 				t.Errorf("width %d: no %q in\n%s", width, w, got)
