@@ -53,6 +53,6 @@ rules:
     calls: [{tool: list_directory, args: {path: ".", depth: 2}}]
 ` + work.String() + `  - name: claim
     when: {turn: "3+"}
-    calls: [{tool: signal_complete, args: {evidence: []}}]
+    calls: [{tool: signal_complete, args: {evidence: "the function is there, and its test"}}]
 `
 }

@@ -17,6 +17,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/config"
+	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 	termapp "agency/internal/ui/tui/app"
 )
@@ -75,6 +76,9 @@ func run(args []string) int {
 func onTerminal() bool {
 	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 }
+
+// away tells that the terminal is another program's at the moment.
+func away() bool { return !prompt.InFront(os.Stdout) }
 
 // ownTerminal is what an application is drawn on, whose frames are screened by itself.
 func ownTerminal() termapp.Terminal {

@@ -15,7 +15,6 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
-	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 	"agency/internal/ui/tui/ask"
 )
@@ -51,7 +50,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 	f.heard.Store(true)
 	well := healthOf(ctx, c, run.ID)
 	f.log = tui.NewLog(a.out, tui.LogOptions{
-		Style: a.style, Verbose: o.verbose || well.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well, Away: func() bool { return !prompt.InFront(os.Stdout) },
+		Style: a.style, Verbose: o.verbose || well.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well, Away: away,
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
