@@ -20,7 +20,7 @@ func psCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list := a.runs
 			if all {
-				list = a.runsOfAll
+				list = func(ctx context.Context) ([]api.RunDoc, error) { return runsOfAll(ctx, &a.repository) }
 			}
 			runs, err := list(cmd.Context())
 			if err != nil {
@@ -36,7 +36,7 @@ func psCommand(a *app) *cobra.Command {
 
 // runsOfAll are those of all repositories of the user, newest first, as they are recorded. A
 // record that cannot be read is named.
-func (r *repository) runsOfAll(ctx context.Context) ([]api.RunDoc, error) {
+func runsOfAll(ctx context.Context, r *repository) ([]api.RunDoc, error) {
 	places, err := daemon.Places(r.env)
 	if err != nil {
 		return nil, err

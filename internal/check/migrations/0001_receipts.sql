@@ -15,7 +15,7 @@ CREATE TABLE receipts (
     cause       TEXT    NOT NULL, -- why it did not end by itself, or its results are not whole
     unread      TEXT    NOT NULL DEFAULT '', -- the report that could not be read, and why
     duration    REAL    NOT NULL, -- seconds
-    cpu         REAL    NOT NULL, -- what it took of the processors, in seconds; of one that was taken over nothing
+    cpu         REAL    NOT NULL DEFAULT 0, -- what it took of the processors, in seconds; of one that was taken over nothing
     passed      INTEGER NOT NULL,
     failed      INTEGER NOT NULL,
     skipped     INTEGER NOT NULL,

@@ -66,7 +66,7 @@ func TestPublicFormats(t *testing.T) {
 		{"a role less some", "role: critic\ndisallowedTools: Read, Grep, Glob, read_decisions, send_message, run_tests, run_lint, run_type_check, get_git_log, get_git_diff\n", File{
 			Name: "x", Role: agency.RoleReviewer,
 			Tools: []string{
-				"check_file_sizes", "get_coverage_report", "get_symbol_references", "list_uncovered_lines", "outline", "query_codebase", "request_handoff",
+				"check_file_sizes", "fetch_page", "get_coverage_report", "get_symbol_references", "list_uncovered_lines", "outline", "query_codebase", "request_handoff",
 				"signal_blocked", "submit_review", "symbol_search", "todo", "use_skill",
 			},
 		}},
