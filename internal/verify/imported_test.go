@@ -114,7 +114,8 @@ func TestImportsInOneProcess(t *testing.T) {
 	at := len(w.receipts())
 	v := w.verify(w.change(map[string]string{"p/a.py": "def f(): return 2 - 1\n"}))
 	wants(t, v, true)
-	if diff := cmp.Diff([]string{"claim: /usr/bin/python3 -m pytest --ignore=tests/test_c.py -q"}, w.ran(at)); diff != "" || !v.Partial {
+	ran := slices.DeleteFunc(w.ran(at), func(r string) bool { return !strings.HasPrefix(r, "claim: ") }) // trials may follow
+	if diff := cmp.Diff([]string{"claim: /usr/bin/python3 -m pytest --ignore=tests/test_c.py -q"}, ran); diff != "" || !v.Partial {
 		t.Errorf("partial %t, %s", v.Partial, diff)
 	}
 	at = len(w.receipts())
