@@ -27,6 +27,7 @@ type Keys struct {
 	mu     sync.Mutex
 	reader cancelreader.CancelReader
 	line   bool // a line is typed
+	left   bool // the line is to be left
 	lent   bool // something else reads the terminal
 	closed bool
 	woken  chan os.Signal
@@ -151,7 +152,8 @@ func (k *Keys) Line(out io.Writer, question string, most int) (text string, err 
 	if k.closed {
 		return "", ErrClosed
 	}
-	if errors.Is(err, cancelreader.ErrCanceled) {
+	if k.left { // also where it had just been typed: the reader is of no more use
+		k.left = false
 		_, werr := fmt.Fprintln(out)
 		err = cmp.Or(errors.Join(k.reader.Close(), k.open(), werr), ErrLeft)
 	}
@@ -177,7 +179,8 @@ func (k *Keys) Aside(do func() error) error {
 func (k *Keys) Interrupt() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.line && !k.closed {
+	if k.line && !k.closed && !k.left {
+		k.left = true
 		k.reader.Cancel()
 	}
 	return k.line || k.lent

@@ -135,7 +135,7 @@ func (a *Asker) Listen(ctx context.Context) {
 			}
 		}
 		if said != "" {
-			_ = a.Log.Print("agency: " + said + "\n") // as above
+			_ = a.Log.Print("agency: " + said + "\n") // a terminal that is gone is noticed by the next event
 		}
 	}
 }
