@@ -41,7 +41,7 @@ var rows = [][]string{
 }
 
 // anyone may be imported from everywhere and imports nothing of the product.
-var anyone = map[string]bool{"bug": true, "text": true, "race": true}
+var anyone = map[string]bool{"bug": true, "text": true, "race": true, "regexp": true}
 
 // uiMayImport is all that a view may know: it draws what the api says.
 var uiMayImport = map[string]bool{"api": true, "agency": true}
@@ -59,6 +59,10 @@ var siblings = []struct{ from, to string }{
 	{"internal/ui/tui/ask", "internal/ui/prompt"},
 }
 
+// compiles are those that take expressions that are written for a run: all others have
+// theirs from internal/regexp, so that a program which begins compiles none.
+var compiles = map[string]bool{"internal/regexp": true, "internal/tool/file": true, "internal/llm/rehearsal": true, "internal/ecosystem/node": true}
+
 // testOnly are kept suites and rigs that a test of any row may import.
 var testOnly = map[string]bool{"internal/torture": true}
 
@@ -68,6 +72,9 @@ func TestLayers(t *testing.T) {
 		from, to := imp.from, imp.to
 		if fault := judge(from, to); fault != "" {
 			t.Errorf("%s imports %s: %s", from, to, fault)
+		}
+		if to == "regexp" && !compiles[from] {
+			t.Errorf("%s imports regexp: take internal/regexp, which compiles when it is asked", from)
 		}
 		if anyone[top(from)] || top(from) == "agency" && !anyone[top(to)] {
 			pure[to] = true

@@ -4,11 +4,11 @@ import (
 	"context"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/git"
+	"agency/internal/regexp"
 )
 
 // A hook that nobody touched runs what it names: `sh scripts/check.sh` in a hook of

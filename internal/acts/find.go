@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/git"
+	"agency/internal/regexp"
 )
 
 // Bounds of what is read and listed. What lies beyond is named as such: nobody

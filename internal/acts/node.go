@@ -1,9 +1,10 @@
 package acts
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // jsonParts are wanted values of a document, each under what it does. A key is

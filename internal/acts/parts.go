@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/ecosystem/python"
+	"agency/internal/regexp"
 )
 
 // lineParts are the lines that match, under what they do.

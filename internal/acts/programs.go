@@ -1,8 +1,9 @@
 package acts
 
 import (
-	"regexp"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // everyday are the lines of a manifest that is a program which edits of every

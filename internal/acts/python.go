@@ -2,9 +2,10 @@ package acts
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // setupKeys are the settings of a setup.cfg that an installation runs or goes by,

@@ -1,11 +1,12 @@
 package acts
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"agency/internal/regexp"
 )
 
 // keyRule names values by their keys.

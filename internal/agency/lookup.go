@@ -3,9 +3,10 @@ package agency
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // Found is what a name leads to among the results: a test, or a group of them

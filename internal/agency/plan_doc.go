@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"agency/internal/regexp"
 )
 
 // Plan is what a manager submits, or a person in its place.

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"agency/internal/regexp"
 )
 
 // What looks like a secret in files that nobody handed in as one: names of files,

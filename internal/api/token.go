@@ -8,9 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // Token proves to a host that whoever asks can read the state folder of this

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"agency/internal/ecosystem"
 	"agency/internal/fingerprint"
 	"agency/internal/languages"
+	"agency/internal/regexp"
 	"agency/internal/sandbox"
 	"agency/internal/slots"
 )

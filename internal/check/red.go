@@ -2,11 +2,11 @@ package check
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 	"agency/internal/text"
 )

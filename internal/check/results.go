@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"agency/internal/bounded"
 	"agency/internal/ecosystem"
 	"agency/internal/fingerprint"
+	"agency/internal/regexp"
 	"agency/internal/sandbox"
 	"agency/internal/testreport"
 )

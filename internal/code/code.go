@@ -41,9 +41,10 @@ package code
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // Function is a function or method with a body.

@@ -6,11 +6,12 @@ import (
 	"go/scanner"
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"agency/internal/regexp"
 )
 
 // goFile is a Go file. Positions are those of the file itself: what //line says

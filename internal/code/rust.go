@@ -2,9 +2,10 @@ package code
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // rustFunctions are functions with a body, also of traits; a closure belongs to

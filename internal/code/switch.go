@@ -5,8 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"slices"
+
+	"agency/internal/regexp"
 )
 
 // Cut is how a body is taken out.

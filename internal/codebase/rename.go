@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"agency/internal/code"
 	"agency/internal/code/gotypes"
 	"agency/internal/code/symbols"
+	"agency/internal/regexp"
 )
 
 // syntaxRename renames what syntax alone can follow: something at the top of a file, the

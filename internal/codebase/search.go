@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/code"
 	"agency/internal/code/symbols"
+	"agency/internal/regexp"
 	"agency/internal/store/fulltext"
 )
 

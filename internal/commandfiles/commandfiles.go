@@ -4,7 +4,6 @@ package commandfiles
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/ecosystem"
 	"agency/internal/languages"
+	"agency/internal/regexp"
 )
 
 // Reader reads the files of one tree; it is made for one look.

@@ -2,17 +2,19 @@ package config
 
 import (
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 var (
-	pureForm = form(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
-	anyForm  = form(`\$?\$\{[^}]*\}?`)
-	nameForm = form(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	pureForm = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+	anyForm  = regexp.MustCompile(`\$?\$\{[^}]*\}?`)
+	nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // pureRef is NAME where s is nothing but ${NAME}.
 func pureRef(s string) string {
-	if m := pureForm().FindStringSubmatch(s); m != nil {
+	if m := pureForm.FindStringSubmatch(s); m != nil {
 		return m[1]
 	}
 	return ""
@@ -20,11 +22,11 @@ func pureRef(s string) string {
 
 // badRef is the first "${" of a template that is no ${NAME}, or "".
 func badRef(template string) string {
-	for _, m := range anyForm().FindAllString(template, -1) {
+	for _, m := range anyForm.FindAllString(template, -1) {
 		if strings.HasPrefix(m, "$$") {
 			continue
 		}
-		if !strings.HasSuffix(m, "}") || !nameForm().MatchString(m[2:len(m)-1]) {
+		if !strings.HasSuffix(m, "}") || !nameForm.MatchString(m[2:len(m)-1]) {
 			return m
 		}
 	}
@@ -35,7 +37,7 @@ func badRef(template string) string {
 // The names that are unset are returned and stay as written; an empty value
 // counts as unset, as it does for the tools that set keys.
 func expand(template string, env Env) (value string, unset []string) {
-	value = anyForm().ReplaceAllStringFunc(template, func(m string) string {
+	value = anyForm.ReplaceAllStringFunc(template, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}

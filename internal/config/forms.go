@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 	"agency/internal/text"
 )
 
@@ -60,12 +61,12 @@ func checkForm(form, s string) string {
 }
 
 var (
-	nameRule   = form(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	resRule    = form(`^[a-z][a-z0-9_-]{0,31}$`)
-	talentRule = form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	hostRule   = form(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$`)
-	hoursRule  = form(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
-	emailRule  = form(`^[^@\s<>,;]+@[^@\s<>,;]+$`)
+	nameRule   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	resRule    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	talentRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	hostRule   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$`)
+	hoursRule  = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
+	emailRule  = regexp.MustCompile(`^[^@\s<>,;]+@[^@\s<>,;]+$`)
 )
 
 // checkRef follows git-check-ref-format for one component of a branch name.
@@ -158,7 +159,7 @@ func checkHost(s string) string {
 	if _, err := netip.ParseAddr(s); err == nil {
 		return "is an address: name the host"
 	}
-	if !hostRule().MatchString(s) || len(s) > 253 {
+	if !hostRule.MatchString(s) || len(s) > 253 {
 		return "is no host name, for instance packages.example.com"
 	}
 	return ""
@@ -179,7 +180,7 @@ func checkPath(s string) string {
 }
 
 func checkName(s string) string {
-	if !nameRule().MatchString(s) {
+	if !nameRule.MatchString(s) {
 		return "is no name: want a letter or digit, then up to 63 of letters, digits, '_' and '-'"
 	}
 	return ""
@@ -187,7 +188,7 @@ func checkName(s string) string {
 
 // checkResource is the form of names that are files, too.
 func checkResource(s string) string {
-	if !resRule().MatchString(s) {
+	if !resRule.MatchString(s) {
 		return "is no name of a resource: want a lower-case letter, then up to 31 of lower-case letters, digits, '_' and '-'"
 	}
 	return ""
@@ -218,14 +219,14 @@ func checkRuntime(s string) string {
 }
 
 func checkTalent(s string) string {
-	if s != "" && !talentRule().MatchString(s) {
+	if s != "" && !talentRule.MatchString(s) {
 		return "is no id of a roster file"
 	}
 	return ""
 }
 
 func checkEmail(s string) string {
-	if !emailRule().MatchString(s) {
+	if !emailRule.MatchString(s) {
 		return "is no e-mail address"
 	}
 	return ""
@@ -256,7 +257,7 @@ func unprintable(s string, command bool) rune {
 
 // parseHours reads HH:MM-HH:MM as minutes of a day, and says what is wrong with it.
 func parseHours(s string) (from, to int, what string) {
-	m := hoursRule().FindStringSubmatch(s)
+	m := hoursRule.FindStringSubmatch(s)
 	if m == nil {
 		return 0, 0, "must be two times of a day, such as 22:00-07:00"
 	}

@@ -80,7 +80,7 @@ func annotateText(s *jsonschema.Schema, f field) {
 	case "model_or_none":
 		s.Pattern = `^$|^[^/\s]+/\S+$`
 	case "resource":
-		s.Pattern = resRule().String()
+		s.Pattern = resRule.String()
 	case "level_or_model":
 		s.Pattern = `^$|^(` + strings.Join(levels(), "|") + `)$|^[^/\s]+/\S+$`
 	case "runtime":
@@ -106,9 +106,9 @@ func annotateMap(root, s *jsonschema.Schema, f field) {
 	case f.form == "model":
 		names.Pattern = `^[^/\s]+/\S+$`
 	case f.form == "resource":
-		names.Pattern = resRule().String()
+		names.Pattern = resRule.String()
 	default:
-		names.Pattern = nameRule().String()
+		names.Pattern = nameRule.String()
 	}
 	s.PropertyNames = names
 	switch {

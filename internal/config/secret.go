@@ -143,7 +143,7 @@ func (l *Loaded) Hidden() []string {
 		if !strings.HasPrefix(key, "notify[") && key != "store.url" && !strings.HasSuffix(key, ".api_key") {
 			continue
 		}
-		for _, ref := range anyForm().FindAllString(raw, -1) { // a part of an address is a secret of its own
+		for _, ref := range anyForm.FindAllString(raw, -1) { // a part of an address is a secret of its own
 			text, _ := expand(ref, l.env)
 			add(text)
 		}

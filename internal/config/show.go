@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // Show is the effective configuration as YAML, with where each value came from
@@ -151,7 +153,7 @@ func plainValue(v reflect.Value) string {
 	}
 }
 
-var plainText = form(`^[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+=-]+)*$`)
+var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+=-]+)*$`)
 
 // quote writes a text so that any YAML reader takes it as that text.
 func quote(s string) string {
@@ -161,7 +163,7 @@ func quote(s string) string {
 			return strconv.Quote(s)
 		}
 	}
-	if plainText().MatchString(s) {
+	if plainText.MatchString(s) {
 		return s
 	}
 	var b strings.Builder
@@ -172,7 +174,7 @@ func quote(s string) string {
 }
 
 func quoteKey(s string) string {
-	if plainText().MatchString(s) && !strings.Contains(s, " ") {
+	if plainText.MatchString(s) && !strings.Contains(s, " ") {
 		return s
 	}
 	return quote(s)

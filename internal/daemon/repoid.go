@@ -8,12 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
+	"agency/internal/regexp"
 )
 
 // idFile stands in the git common dir: all worktrees of a repository share it,

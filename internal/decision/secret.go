@@ -2,11 +2,11 @@ package decision
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 	"agency/internal/store"
 )
 

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/ecosystem"
 	"agency/internal/flow"
+	"agency/internal/regexp"
 	"agency/internal/sandbox"
 	"agency/internal/workspace"
 )

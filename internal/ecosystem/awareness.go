@@ -1,12 +1,12 @@
 package ecosystem
 
 import (
-	"regexp"
 	"slices"
 
 	"agency/internal/awareness"
 	"agency/internal/awareness/dataflow"
 	"agency/internal/awareness/symbols"
+	"agency/internal/regexp"
 )
 
 // Awareness is by what sources of the language are searched for code that knows of

@@ -1,17 +1,14 @@
 package ecosystem
 
-import (
-	"regexp"
-	"sync"
-)
+import "agency/internal/regexp"
 
-// Pattern gives a regular expression that is compiled when it is first asked for:
-// a program that starts has no use for any. A nil one matches nothing.
+// Pattern gives a regular expression. A nil one matches nothing.
 type Pattern func() *regexp.Regexp
 
 // Lazy is the pattern of an expression.
 func Lazy(expr string) Pattern {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	re := regexp.MustCompile(expr)
+	return func() *regexp.Regexp { return re }
 }
 
 // In tells whether a text holds a match.

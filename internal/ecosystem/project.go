@@ -4,11 +4,11 @@ import (
 	"context"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/code/imports"
+	"agency/internal/regexp"
 )
 
 // Project is how a project is found, which commands build and test it, and what

@@ -7,11 +7,11 @@ import (
 	"iter"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/bounded"
+	"agency/internal/regexp"
 )
 
 // Checkout is a repository's files. They are listed when first asked for.

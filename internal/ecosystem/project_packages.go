@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/bounded"
+	"agency/internal/regexp"
 )
 
 // Package is one that differs between two states of a lockfile or manifest. A

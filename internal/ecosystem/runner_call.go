@@ -5,12 +5,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/awareness/symbols"
 	"agency/internal/bounded"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 
 	"mvdan.cc/sh/v3/syntax"

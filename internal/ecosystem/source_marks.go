@@ -1,6 +1,6 @@
 package ecosystem
 
-import "regexp"
+import "agency/internal/regexp"
 
 // Mark is one way by which a text shows that code knows of its tests.
 type Mark struct {

@@ -1,8 +1,9 @@
 package ecosystem
 
 import (
-	"regexp"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // SettingsFile is a file that decides how tests run by a part of it only: the rest, such

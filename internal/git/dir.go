@@ -5,10 +5,10 @@ import (
 	"context"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // Dir is a git directory with what a command is to use of it. It is a value:

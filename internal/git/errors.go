@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // Locked is a lock file of git that stands in the way: another git at work,

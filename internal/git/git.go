@@ -23,12 +23,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"sync"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // Options of a Program. The zero value is usable.

@@ -3,10 +3,10 @@ package git
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 	"agency/internal/text"
 )
 

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // Transfer brings objects from one repository to another.

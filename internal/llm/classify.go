@@ -7,12 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"agency/internal/regexp"
 	"agency/internal/text"
 )
 

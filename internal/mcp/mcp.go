@@ -17,7 +17,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/block"
+	"agency/internal/regexp"
 	"agency/internal/text"
 	"agency/internal/tool"
 )

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"agency/internal/contractrun"
 	"agency/internal/effects/tierlog"
 	"agency/internal/flow"
+	"agency/internal/regexp"
 	"agency/internal/session"
 	"agency/internal/text"
 )

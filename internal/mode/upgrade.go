@@ -2,7 +2,6 @@ package mode
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"agency/internal/contractrun"
 	"agency/internal/effects"
 	"agency/internal/flow"
+	"agency/internal/regexp"
 )
 
 // The triggers that move a run of mode single up (docs/design.md, Modes).

@@ -9,12 +9,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/code"
 	"agency/internal/languages"
+	"agency/internal/regexp"
 )
 
 // File is a changed source of the product.

@@ -2,10 +2,10 @@ package overseer
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // What commands and outside texts look like that can do harm. The sandbox is what

@@ -8,13 +8,13 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // Digest stands for a text in an event: two texts with one digest are the same.

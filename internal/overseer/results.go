@@ -2,11 +2,11 @@ package overseer
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // result is one run of the tests or of another check on the agent's work.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // A history need not be written by this program: somebody may know an event's fields

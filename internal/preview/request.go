@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,6 +16,7 @@ import (
 	"agency/internal/host"
 	"agency/internal/host/settings"
 	"agency/internal/llm"
+	"agency/internal/regexp"
 )
 
 // Wish is what a person asks a run for.

@@ -6,12 +6,12 @@ import (
 	"io"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // A copy is so many lines in a row that stand elsewhere, too, without what says nothing:

@@ -5,11 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // The rules of Go.

@@ -3,8 +3,9 @@ package quality
 import (
 	"go/ast"
 	"go/token"
-	"regexp"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // statement is how one of SQL begins.

@@ -1,11 +1,11 @@
 package quality
 
 import (
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // The rules of Python.

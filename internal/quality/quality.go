@@ -13,12 +13,12 @@ package quality
 import (
 	"bytes"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/code"
+	"agency/internal/regexp"
 	"agency/internal/secretscan"
 )
 

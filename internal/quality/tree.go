@@ -1,12 +1,12 @@
 package quality
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // source is a file that a grammar of tree-sitter reads.

@@ -4,12 +4,12 @@ import (
 	_ "embed"
 	"encoding/json"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"agency/internal/bug"
+	"agency/internal/regexp"
 )
 
 //go:embed gitleaks.json
@@ -44,21 +44,12 @@ type allow struct {
 }
 
 // pattern is an expression that is compiled when it is needed.
-type pattern struct {
-	text string
-	once sync.Once
-	re   *regexp.Regexp
-}
+type pattern struct{ *regexp.Regexp }
 
 // UnmarshalText takes the expression.
 func (p *pattern) UnmarshalText(text []byte) error {
-	p.text = string(text)
+	p.Regexp = regexp.MustCompile(string(text)) // a test reads all
 	return nil
-}
-
-func (p *pattern) get() *regexp.Regexp {
-	p.once.Do(func() { p.re = regexp.MustCompile(p.text) }) // a test compiles all
-	return p.re
 }
 
 // rules are those of gitleaks, in its order.
@@ -83,7 +74,7 @@ func Leaks(path, content string, from int) (out []Leak) {
 	low := strings.ToLower(content)
 	for i := range all.Rules {
 		r := &all.Rules[i]
-		if r.Path != nil && !r.Path.get().MatchString(path) || allowedPath(r.Allow, path) {
+		if r.Path != nil && !r.Path.MatchString(path) || allowedPath(r.Allow, path) {
 			continue
 		}
 		if r.Regex == nil {
@@ -93,7 +84,7 @@ func Leaks(path, content string, from int) (out []Leak) {
 		if len(r.Keywords) > 0 && !slices.ContainsFunc(r.Keywords, func(k string) bool { return strings.Contains(low, k) }) {
 			continue
 		}
-		for _, m := range r.Regex.get().FindAllStringIndex(content, 1000) {
+		for _, m := range r.Regex.FindAllStringIndex(content, 1000) {
 			match := strings.Trim(content[m[0]:m[1]], "\n")
 			at := m[0] + strings.Index(content[m[0]:m[1]], match)
 			secret, ok := r.secret(match)
@@ -112,7 +103,7 @@ func Leaks(path, content string, from int) (out []Leak) {
 // secret is the secret of a match; false where it is not random enough.
 func (r *rule) secret(match string) (string, bool) {
 	secret := match
-	groups := r.Regex.get().FindStringSubmatch(match)
+	groups := r.Regex.FindStringSubmatch(match)
 	switch {
 	case r.Group > 0 && r.Group < len(groups):
 		secret = groups[r.Group]
@@ -145,7 +136,7 @@ func lineAt(content string, at int) string {
 }
 
 func anyMatch(all []*pattern, s string) bool {
-	return slices.ContainsFunc(all, func(p *pattern) bool { return p.get().MatchString(s) })
+	return slices.ContainsFunc(all, func(p *pattern) bool { return p.MatchString(s) })
 }
 
 // allowedPath tells of a file in which lists allow everything.

@@ -2,11 +2,11 @@ package suite
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 )
 

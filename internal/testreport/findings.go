@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"io"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"agency/internal/regexp"
 	"agency/internal/text"
 )
 

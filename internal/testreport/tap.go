@@ -3,12 +3,12 @@ package testreport
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 	"agency/internal/text"
 )
 

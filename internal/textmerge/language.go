@@ -2,9 +2,10 @@ package textmerge
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // language is what is known of the files of one language.

@@ -3,9 +3,10 @@ package textmerge
 import (
 	"encoding/json"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // maxSlide bounds how far an insertion is moved to where it is whole.

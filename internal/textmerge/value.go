@@ -1,9 +1,10 @@
 package textmerge
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // settings are files that hold a key and its value on a line.

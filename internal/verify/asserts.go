@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"agency/internal/awareness"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/regexp"
 	"agency/internal/suite"
 )
 

@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"agency/internal/commandfiles"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/regexp"
 )
 
 // commandFiles finds the files that decide what commands do.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"agency/internal/code"
 	"agency/internal/git"
 	"agency/internal/mutation"
+	"agency/internal/regexp"
 	"agency/internal/suite"
 )
 

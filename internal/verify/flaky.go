@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/checkout"
+	"agency/internal/regexp"
 	"agency/internal/suite"
 )
 

@@ -3,7 +3,6 @@ package verify
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"agency/internal/awareness/symbols"
 	"agency/internal/ecosystem"
 	"agency/internal/languages"
+	"agency/internal/regexp"
 )
 
 // handedIn names what the tests of the run hand to the changed product so that it

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"agency/internal/checkout"
 	"agency/internal/code"
 	"agency/internal/git"
+	"agency/internal/regexp"
 	"agency/internal/secretscan"
 	"agency/internal/suite"
 	"agency/internal/workspace"

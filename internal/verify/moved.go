@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"text/scanner"
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 	"agency/internal/suite"
 	"agency/internal/testreport"
 )

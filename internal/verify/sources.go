@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"agency/internal/changeset"
 	"agency/internal/ecosystem"
 	"agency/internal/languages"
+	"agency/internal/regexp"
 )
 
 // languageOf is the language of a source by its path; "" where it is none that is

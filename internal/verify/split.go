@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"agency/internal/code"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/regexp"
 )
 
 // sides parts a change into what is of the product and what is of the tests, so

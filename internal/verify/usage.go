@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"agency/internal/code"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/regexp"
 )
 
 // What a path does not tell of a file, those tell that use it: what only tests

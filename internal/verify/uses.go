@@ -2,11 +2,11 @@ package verify
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // How a source names other files of code. It is read from the text, and it may

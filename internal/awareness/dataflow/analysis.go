@@ -1,9 +1,10 @@
 package dataflow
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // trace is what a value tells of who runs the code.

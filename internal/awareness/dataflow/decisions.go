@@ -1,12 +1,12 @@
 package dataflow
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"agency/internal/awareness"
+	"agency/internal/regexp"
 )
 
 // Findings are what a file does for who runs it: where it ends the process, and, but

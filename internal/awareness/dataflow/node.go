@@ -10,11 +10,11 @@
 package dataflow
 
 import (
-	"regexp"
 	"strings"
 
 	"agency/internal/awareness"
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // Op says what a part of a source does.

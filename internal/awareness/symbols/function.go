@@ -1,11 +1,11 @@
 package symbols
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // Function is one of the file, of any form.

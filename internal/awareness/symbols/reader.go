@@ -25,12 +25,12 @@
 package symbols
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/awareness"
 	"agency/internal/code"
+	"agency/internal/regexp"
 	"agency/internal/text"
 )
 

@@ -1,11 +1,11 @@
 package symbols
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // State is what a source of the product leaves to others to decide, and what a

@@ -1,11 +1,11 @@
 package symbols
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // Tests put another clock in the place of the real one, as everybody does. Code

@@ -1,12 +1,12 @@
 package symbols
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // Value is what an expression may stand for: a path from something that the file

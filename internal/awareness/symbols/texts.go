@@ -1,10 +1,10 @@
 package symbols
 
 import (
-	"regexp"
 	"strings"
 
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // texts marks what texts name: members that nothing else has, and names that are

@@ -3,11 +3,11 @@ package staging
 import (
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // term is a word of the contract with what it is worth.

@@ -5,10 +5,11 @@ import (
 	"context"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"agency/internal/regexp"
 )
 
 const (

@@ -3,10 +3,11 @@ package staging
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"agency/internal/regexp"
 )
 
 // around is how many lines are shown before and after one that holds a word of

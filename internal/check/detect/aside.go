@@ -2,12 +2,12 @@ package detect
 
 import (
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/check"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // Aside is a part that stands beside the project, such as an example, a site of

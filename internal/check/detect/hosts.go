@@ -3,11 +3,11 @@ package detect
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // Hosts are the names from which packages come, as files name them: at the

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // exactPin is a version with a number; others, such as lts/*, name none.

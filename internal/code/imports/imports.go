@@ -10,9 +10,10 @@ package imports
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/regexp"
 )
 
 // Bounds of what is read of a checkout, so that no repository can stall the

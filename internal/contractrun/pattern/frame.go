@@ -1,6 +1,6 @@
 package pattern
 
-import "regexp"
+import "agency/internal/regexp"
 
 // frameLine is a line that a composition writes around the words of agents.
 var frameLine = regexp.MustCompile(`(?im)^([ \t]*)(#{1,6}[ \t]*(?:ORIGINAL USER REQUEST|ANALYSIS GATHERED|MESSAGE FROM AGENT|BROADCASTS|CLARIFICATION REQUEST FROM|From )|Still in the team:|No member is left in the team|Not all that was said fits into|This is your last turn|Nobody has said anything new|Agents that you can ask again)`)

@@ -5,13 +5,13 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"agency/internal/awareness/dataflow"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // awareReader reads sources for what they can know of their tests.

@@ -9,12 +9,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"agency/internal/bounded"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // maxImported bounds the packages that are followed into the module cache.

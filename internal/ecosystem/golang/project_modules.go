@@ -3,11 +3,11 @@ package golang
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 func goParts(c *ecosystem.Checkout, _ func(string) bool) []ecosystem.Part {

@@ -11,13 +11,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
 	"agency/internal/fingerprint"
+	"agency/internal/regexp"
 	"agency/internal/sandbox"
 )
 

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 
 	"agency/internal/bounded"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 )
 

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 )
 

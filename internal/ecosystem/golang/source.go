@@ -5,10 +5,10 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"regexp"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 func source() ecosystem.Source {

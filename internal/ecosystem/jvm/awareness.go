@@ -1,7 +1,6 @@
 package jvm
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"agency/internal/awareness"
 	"agency/internal/awareness/dataflow"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // awareReader reads sources of Java for what they can know of their tests. Kotlin,

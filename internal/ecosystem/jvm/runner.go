@@ -3,12 +3,12 @@ package jvm
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 )
 

@@ -1,12 +1,12 @@
 package jvm
 
 import (
-	"regexp"
 	"strings"
 	"sync"
 
 	"agency/internal/code/lexical"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 func source() ecosystem.Source {

@@ -1,10 +1,10 @@
 package jvm
 
 import (
-	"regexp"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // dependencies is the block of a Gradle file that may change.

@@ -2,7 +2,6 @@ package node
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"agency/internal/awareness/symbols"
 	"agency/internal/code"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 func testAwareness() ecosystem.Awareness {

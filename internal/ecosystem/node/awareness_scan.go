@@ -1,12 +1,12 @@
 package node
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/awareness/symbols"
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // knowingPaths are what code of JavaScript can know of its tests by, by path.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // The package managers, by the names of their programs.

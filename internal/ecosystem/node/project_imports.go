@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/awareness/symbols"
 	"agency/internal/code/imports"
+	"agency/internal/regexp"
 )
 
 var jsExts = []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"}

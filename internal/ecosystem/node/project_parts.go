@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // manifestJS is the part of package.json that is used.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 func programs() ecosystem.Programs {

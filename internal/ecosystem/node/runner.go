@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"io"
 	"path"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 )
 

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // ask has a call write a report: node and Mocha by a reporter of ours, the others in

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
 	"sync"
 
 	"agency/internal/bounded"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 func source() ecosystem.Source {

@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // Ecosystem gives all of it but for the languages whose manifests are among those

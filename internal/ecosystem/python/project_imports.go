@@ -3,11 +3,11 @@ package python
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/code/imports"
+	"agency/internal/regexp"
 )
 
 var (

@@ -5,11 +5,11 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 	"agency/internal/testreport"
 )
 

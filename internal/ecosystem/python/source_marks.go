@@ -1,10 +1,10 @@
 package python
 
 import (
-	"regexp"
 	"sync"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // textMarks are ways to know of tests that the text shows; the tree shows the others

@@ -1,9 +1,8 @@
 package python
 
 import (
-	"regexp"
-
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // parts are the files that decide by a part of them how tests run.

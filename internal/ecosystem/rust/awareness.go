@@ -2,7 +2,6 @@ package rust
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 	"agency/internal/awareness/dataflow"
 	"agency/internal/code"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // awareReader reads sources of Rust for what they can know of their tests.

@@ -1,7 +1,6 @@
 package rust
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"agency/internal/awareness"
 	"agency/internal/awareness/dataflow"
 	"agency/internal/code"
+	"agency/internal/regexp"
 )
 
 // processEnds are functions that end the process.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 // cargo is the package manager, and the name of its cache.

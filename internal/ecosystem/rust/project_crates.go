@@ -3,11 +3,11 @@ package rust
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/code/imports"
+	"agency/internal/regexp"
 )
 
 // crate is a package of a Cargo workspace.

@@ -1,10 +1,9 @@
 package rust
 
 import (
-	"regexp"
-
 	"agency/internal/code/lexical"
 	"agency/internal/ecosystem"
+	"agency/internal/regexp"
 )
 
 func source() ecosystem.Source {

@@ -2,7 +2,6 @@ package resources
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/config"
 	"agency/internal/flow"
+	"agency/internal/regexp"
 	"agency/internal/registry"
 	"agency/internal/store"
 )

@@ -8,9 +8,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // Level is a capability level of the configuration.

@@ -3,11 +3,11 @@ package rehearsal
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"agency/internal/llm"
+	"agency/internal/regexp"
 )
 
 // facts are what rules look at, read off a request.

@@ -2,11 +2,11 @@ package linters
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/regexp"
 )
 
 // meaning is what findings of some rules count as. Without a severity it is the one that

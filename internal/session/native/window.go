@@ -2,11 +2,11 @@ package native
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"agency/internal/llm"
+	"agency/internal/regexp"
 	"agency/internal/session/record"
 	"agency/internal/store"
 )

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/block"
+	"agency/internal/regexp"
 	"agency/internal/tool"
 )
 
