@@ -62,7 +62,7 @@ func rejectCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
 	cmd := &cobra.Command{
 		Use: "reject RUN|GATE --reason TEXT", Short: "Reject a gate at which a run waits", Args: oneRun,
-		Long:    "Rejects the gate at which a run waits. The first reject of the merge gate sends the work back with\nyour reason; a second one ends the run. The branch and the record stay. What RUN and GATE mean, agency\napprove --help says.",
+		Long:    "Rejects the gate at which a run waits. A reject of the merge gate sends the work back with your\nreason, as often as you want and the budget allows: the agent goes on in the same conversation, its work\nis verified as before, and the gate asks again. Where that fails, it asks about what was there before.\nWhat RUN and GATE mean, agency approve --help says.",
 		Example: `  agency reject fix-parser-k3f9d2ab --reason "durations without a unit must stay an error"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.answer(cmd.Context(), args[0], agency.Reject, r)

@@ -241,6 +241,10 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 		then = "give it up: what does not depend on it goes on, and where nothing lands the run ends, or one agent takes over (on_error)"
 		g.Approving, g.Rejecting = "one more attempt; with --note TEXT it has your hint", then
 	}
+	if a.how.Again {
+		then = "give it up: the merge gate asks again about what was there before"
+		g.Approving, g.Rejecting = "one more attempt; with --note TEXT it has your hint", then
+	}
 	g.Body = blockedBody(a, out) + then + "."
 	if out.Danger {
 		g = dangerGate(a, out)

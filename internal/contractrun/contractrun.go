@@ -52,6 +52,8 @@ type Work struct {
 	source    string              // the line that it brings together with the level
 	conflict  *openConflict       // that its first claim resolves
 	After     agency.ContractID   // whose work, that a person rejected, it goes on with
+	Again     bool                // a person sent work back: where this fails, what was there before stands
+	GoesOn    agency.SessionID    // the conversation that its first attempt goes on with, where it fits
 	Before    Handed              // what another contract left
 	Many      bool                // a plan of many contracts
 	Report    bool                // its lead's report on it
@@ -153,6 +155,9 @@ func (a *Run) Slot() *schedule.Slot { return a.how.Slot }
 
 // Converse is the session of an attempt, to its end.
 func (a *Run) Converse(c flow.Ctx) (session.Outcome, error) { return a.conversation.converse(c) }
+
+// Session is the conversation of its last attempt.
+func (a *Run) Session() agency.SessionID { return a.conversation.going.ID() }
 
 // GoOn has a conversation go on that has spoken in a team or has reported.
 func (a *Run) GoOn(c flow.Ctx, say session.Answer) (session.Outcome, error) {

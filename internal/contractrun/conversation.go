@@ -39,7 +39,7 @@ func (a *conversation) beginAfresh(c flow.Ctx) (session.Outcome, error) {
 	if err != nil {
 		return session.Outcome{}, err
 	}
-	spec.Round = a.round
+	spec.Round, spec.GoesOn = a.round, ""
 	spec.Feedback = &session.Feedback{
 		Attempt: a.N, Reason: "the same issues came back: " + a.loop.History()[len(a.loop.History())-1].Line(), Reviews: a.loop.History(),
 	}
@@ -65,6 +65,7 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 		spec.Onto = a.base
 	}
 	if before := a.how.Before; a.N == 1 {
+		spec.GoesOn = a.how.GoesOn
 		spec.From = before.Tree
 		if before.Feedback.Reason != "" {
 			spec.Feedback = &before.Feedback
@@ -173,7 +174,7 @@ func (a *conversation) afresh(spec session.Spec, out session.Outcome) (session.S
 		return spec, false
 	}
 	a.fresh.n++
-	spec.Fresh, spec.Part, spec.Answer, spec.From = a.fresh.n, 0, nil, ""
+	spec.Fresh, spec.Part, spec.Answer, spec.From, spec.GoesOn = a.fresh.n, 0, nil, "", ""
 	spec.Feedback = &told
 	return spec, true
 }
@@ -181,7 +182,7 @@ func (a *conversation) afresh(spec session.Spec, out session.Outcome) (session.S
 // takenOver is the conversation of who goes on with a contract.
 func (a *conversation) takenOver(spec session.Spec, tree agency.OID) session.Spec {
 	spec.Role, spec.Agent, spec.Hand = a.role, a.Agent(), a.hands
-	spec.Part, spec.Answer, spec.From = 0, nil, tree
+	spec.Part, spec.Answer, spec.From, spec.GoesOn = 0, nil, tree, ""
 	if f := spec.Feedback; f != nil { // it goes on from the files as they were handed over
 		told := *f
 		told.TakenBack, spec.Feedback = nil, &told

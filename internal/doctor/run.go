@@ -173,12 +173,16 @@ func contractsFit(_ context.Context, r *record) (string, error) {
 }
 
 // excused is how many contracts of a run that succeeded may not be complete: one
-// whose place a new plan took; all where the run went on in another way, or where
+// whose place a new plan took, one for each time that a person sent work back and what was
+// there before was merged; all where the run went on in another way, or where
 // a person took what had landed.
 func (r *record) excused() (n int) {
 	for _, g := range r.gates {
 		if g.ID == mode.IncompleteGate(r.run.ID) && g.Decision.Verb == agency.Approve {
 			return len(r.contracts)
+		}
+		if g.Kind == agency.GateMerge && g.Decision.Verb == agency.Reject {
+			n++
 		}
 	}
 	if r.run.MovedTo != "" {

@@ -39,8 +39,10 @@ type MergeGate struct {
 	Anew *land.Moved `json:"anew,omitempty"`
 	// Held says why the run's branch is not where its work is.
 	Held string `json:"held,omitempty"`
-	// Second says that a person has sent the work back once: another reject ends the run.
-	Second bool `json:"second,omitempty"`
+	// Again says that a person has sent work of the run back, and Failed why what they
+	// wanted then was not done: the gate is about what was there before.
+	Again  bool   `json:"second,omitempty"`
+	Failed string `json:"failed,omitempty"`
 	// Untested is Input's.
 	Untested bool `json:"untested,omitempty"`
 	// Given are the writes that a person gave contracts in a plan.
@@ -49,10 +51,10 @@ type MergeGate struct {
 
 // rejecting is what a reject does.
 func (s MergeGate) rejecting() string {
-	if s.Second {
-		return "end the run: it was sent back once; its branch stays"
+	if s.Again {
+		return "send it back once more, with your reason; agency cancel " + string(s.Run) + " ends the run"
 	}
-	return "send it back once; a second time ends the run"
+	return "send it back, with your reason; as often as you want"
 }
 
 // shows are the commits or trees whose difference the gate shows.
@@ -139,7 +141,7 @@ func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in Mer
 	}
 	return s.openGate(ctx, "", agency.Gate{
 		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
-		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || view.TestsRed || in.Problem != "" && !in.onlyAnew(),
+		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || view.TestsRed || in.Failed != "" || in.Problem != "" && !in.onlyAnew(),
 		Weakened: view.Weakened, Acts: view.Acts, Red: view.Reds, Approving: in.approving(), Rejecting: in.rejecting(), Base: from, Head: in.Head,
 	})
 }
@@ -176,6 +178,8 @@ func (v *mergeGateView) summary() string {
 		return "ready to merge into " + v.Target + ", but not what was shown: " + text.FirstLine(v.Problem, 100)
 	case v.Problem != "":
 		return "the merge was not done: " + text.FirstLine(v.Problem, 100)
+	case v.Failed != "":
+		return "ready as it was before, for what you asked for failed: " + text.FirstLine(v.Failed, 100)
 	case len(v.Weakened) > 0:
 		return "ready, but " + weakenedWords(v.Weakened) + v.doubts()
 	case v.Land == agency.LandBranch:

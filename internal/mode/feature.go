@@ -15,8 +15,9 @@ const BacklogContract agency.ContractID = "features.json"
 
 // markDone lands the word that the run's feature is done on top of its work, so
 // that both reach the target by one merge. Without a feature, or where the
-// backlog cannot say it, the work goes on alone; a warning tells why.
-func markDone(c flow.Ctx, in Input, landed land.Landed, again bool) (land.Landed, error) {
+// backlog cannot say it, the work goes on alone; a warning tells why. N counts how often
+// the work is done, from 1.
+func markDone(c flow.Ctx, in Input, landed land.Landed, n int) (land.Landed, error) {
 	if in.Feature == nil {
 		return landed, nil
 	}
@@ -26,9 +27,7 @@ func markDone(c flow.Ctx, in Input, landed land.Landed, again bool) (land.Landed
 		Description: "The harness itself writes it into features.json, with what proves it.", GoalAnchor: in.Goal, RetryBudget: 1,
 		AcceptanceCriteria: []agency.Criterion{},
 	}
-	if again {
-		contract.ID += second
-	}
+	contract.ID = numbered(contract.ID, n)
 	how := in.alone(false)
 	how.Base = landed.Commit
 	a := contractrun.NewStarted(contract, how)

@@ -38,53 +38,89 @@ type delivery struct {
 	contract agency.Contract // that did it; the zero contract: several
 	named    bool            // its merge gates bear the contract's id: another may be shown before or after
 	landed   land.Landed
-	whole    bool // all that was to be done is: the run's feature is
-	second   bool // a person has sent it back once
-	// rework makes what a person rejected once better, on top of a commit. A
-	// failure is why it did not.
-	rework func(c flow.Ctx, reason string, base agency.OID) (again delivery, failure string, err error)
+	whole    bool                                         // all that was to be done is: the run's feature is
+	said     agency.SessionID                             // the conversation that brought it about; empty: several did
+	asked    int                                          // merge gates that were opened for it
+	back     bool                                         // a person has sent work back
+	failed   string                                       // why what was asked for then was not done
+	stopped  bool                                         // a person ended it
+	rework   func(c flow.Ctx, of again) (delivery, error) // makes better what a person rejected, or says why it failed
 }
 
-// deliver takes what landed through the merge gate. After a first reject more
-// work is done and shown; a second one fails the run.
+// again is work that a person sent back.
+type again struct {
+	delivery
+	n       int      // which time the work is done, from 2
+	reasons []string // of all rejects so far, the last one this time's
+}
+
+// fulfil takes the contract in which it is done again to its landing, or says why it failed
+// for good.
+func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work) (delivery, error) {
+	how.Again, how.After, how.GoesOn = true, a.contract.ID, a.said
+	r := contractrun.New(contract, how)
+	landed, failure, err := r.CreateAndFulfil(c)
+	if err == nil && failure != "" {
+		err = r.GiveUp(c, failure)
+	}
+	return delivery{contract: contract, named: true, whole: true, landed: landed, said: r.Session(), failed: failure, stopped: r.Stopped}, err
+}
+
+// criteria are the reasons for which work was sent back.
+func (a again) criteria() (out []agency.Criterion) {
+	for i, reason := range a.reasons {
+		out = append(out, agency.Criterion{ID: string(numbered("review", i+1)), Text: reason})
+	}
+	return out
+}
+
+// deliver takes what landed through the merge gate. As often as it is rejected there more
+// work is done, verified as the first was, and shown; where that fails, what was there before
+// is asked about again. What ends this is a merge, a person who cancels the run, or its budget.
 func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
-	rework := d.rework
-	for second := false; ; second = true {
-		if d.whole {
+	rework, reasons := d.rework, []string(nil)
+	for n := 1; ; n++ {
+		if d.whole && d.failed == "" {
 			var err error
-			if d.landed, err = markDone(c, in, d.landed, second); err != nil {
+			if d.landed, err = markDone(c, in, d.landed, n); err != nil {
 				return Result{}, err
 			}
 		}
-		d.second = second
-		end, decision, err := mergeGate(c, in, d)
+		end, decision, err := mergeGate(c, in, &d)
 		if err != nil || decision.Verb != agency.Reject {
 			return end, err
 		}
-		if second {
-			return Result{Reason: "the merge gate was rejected again: " + decision.Note}, nil
+		reasons = append(reasons, decision.Note)
+		better, err := rework(c, again{d, n + 1, reasons})
+		switch {
+		case err != nil || better.stopped:
+			return Result{Reason: better.failed}, err
+		case better.failed != "":
+			d.failed = better.failed
+		default:
+			d = better
 		}
-		var failure string
-		if d, failure, err = rework(c, decision.Note, d.landed.Commit); err != nil || failure != "" {
-			return Result{Reason: failure}, err
-		}
+		d.back = true
 	}
 }
 
 // mergeGate is the merge gate and the merge into the target. A merge that cannot
 // be done opens the next merge gate, which says why; nothing is touched until
 // then. The decision is the one that ended it: a reject is the caller's.
-func mergeGate(c flow.Ctx, in Input, of delivery) (Result, agency.Decision, error) {
+func mergeGate(c flow.Ctx, in Input, of *delivery) (Result, agency.Decision, error) {
 	var last obstacle
 	head := of.landed.Commit
-	for n := 1; ; n++ {
+	for {
+		of.asked++
+		n := of.asked
 		name := fmt.Sprintf("merge-%d", n)
 		if of.named {
 			name = fmt.Sprintf("merge-%s-%d", of.contract.ID, n)
 		}
 		spec := effects.MergeGate{
 			Run: in.Run, Gate: contractrun.GateID(in.Run, name), Contract: of.contract.ID, Target: in.Target, Land: in.Land,
-			Base: in.Base, Head: head, Tree: of.landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held, Second: of.second,
+			Base: in.Base, Head: head, Tree: of.landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held,
+			Again: of.back, Failed: of.failed,
 		}
 		if in.Plan != nil {
 			spec.Given = planning.Writes(in.Plan.Contracts)

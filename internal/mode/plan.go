@@ -3,6 +3,8 @@ package mode
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -18,8 +20,17 @@ var replanWords string
 // Reserved are the ids of contracts that a team's run makes itself: no plan may
 // take one.
 func Reserved() []agency.ContractID {
-	return []agency.ContractID{agency.PlanContract, agency.OverseerContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, agency.MainContract + second, BacklogContract}
+	return []agency.ContractID{agency.PlanContract, agency.OverseerContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, BacklogContract}
 }
+
+var againID = regexp.MustCompile(`^(main|rework|features\.json)-\d+$`)
+
+// IsDoneAgain tells whether an id is of the form of contracts that do again what a person
+// sent back, of which a run makes as many as that happens.
+func IsDoneAgain(id agency.ContractID) bool { return againID.MatchString(string(id)) }
+
+// IsReserved tells whether a contract is one that a team's run makes itself.
+func IsReserved(id agency.ContractID) bool { return IsDoneAgain(id) || slices.Contains(Reserved(), id) }
 
 // replanText is what the manager is told when a part of its plan failed. Of a
 // long plan it names the first most contracts and blocked ones, all where most

@@ -59,9 +59,8 @@ type Result struct {
 }
 
 // Single is one generalist: work, verify, land on the run's branch, merge gate.
-// A first reject of the merge gate opens one more contract with the reason, on
-// top of what landed; a second one fails the run (docs/design.md, Modes). The run's
-// triggers move it up: at the start to a team or to the mode that its goal asks
+// A reject of the merge gate opens one more contract with the reason, on top of what
+// landed, and so does each after it (docs/design.md, Modes). The run's triggers move it up: at the start to a team or to the mode that its goal asks
 // for, or once to a formal contract when its attempts were used up by claims
 // that do not hold.
 func Single(c flow.Ctx, in Input) (Result, error) {
@@ -92,25 +91,13 @@ func pursue(c flow.Ctx, in Input, first delivery, how contractrun.Work, upgrade 
 	case failure != "":
 		return Result{Reason: failure}, a.GiveUp(c, failure)
 	}
-	first.landed, first.whole = landed, true
-	first.rework = func(c flow.Ctx, reason string, base agency.OID) (second delivery, failure string, err error) {
+	first.landed, first.whole, first.said = landed, true, a.Session()
+	first.rework = func(c flow.Ctx, of again) (delivery, error) {
 		how := how
-		how.After, how.Base, how.Before = contract.ID, base, contractrun.Handed{}
-		second.contract, second.named, second.whole = secondContract(contract, reason), true, true
-		second.landed, failure, err = fulfil(c, second.contract, how)
-		return second, failure, err
+		how.Base, how.Before = of.landed.Commit, contractrun.Handed{}
+		return of.fulfil(c, againContract(contract, of), how)
 	}
 	return deliver(c, in, first)
-}
-
-// fulfil takes one more contract to its landing, or says why it failed for good.
-func fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work) (land.Landed, string, error) {
-	a := contractrun.New(contract, how)
-	landed, failure, err := a.CreateAndFulfil(c)
-	if err == nil && failure != "" {
-		err = a.GiveUp(c, failure)
-	}
-	return landed, failure, err
 }
 
 // upgradeToContract has a formal contract made of what one agent did not get verified;
@@ -151,17 +138,15 @@ func mainContract(in Input) agency.Contract {
 	return main
 }
 
-// second ends the id of the contract that does again what a person rejected.
-const second = "-2"
-
-// secondContract is what a rejected merge gate asks for. The goal is told once: as
-// what the contract is anchored to.
-func secondContract(first agency.Contract, reason string) agency.Contract {
-	again := agency.GoneOn(first)
-	again.ID += second
-	again.Title = text.FirstLine("After review: "+reason, 100)
-	again.Description = strings.TrimSpace(strings.TrimPrefix(first.Description, first.GoalAnchor) +
+// againContract is what a rejected merge gate asks for. The goal is told once: as
+// what the contract is anchored to. What was rejected before must hold as well.
+func againContract(first agency.Contract, of again) agency.Contract {
+	c := agency.GoneOn(first)
+	c.ID = numbered(first.ID, of.n)
+	reason := of.reasons[len(of.reasons)-1]
+	c.Title = text.FirstLine("After review: "+reason, 100)
+	c.Description = strings.TrimSpace(strings.TrimPrefix(first.Description, first.GoalAnchor) +
 		"\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason)
-	again.AcceptanceCriteria = append(again.AcceptanceCriteria, agency.Criterion{ID: "review", Text: reason})
-	return again
+	c.AcceptanceCriteria = append(c.AcceptanceCriteria, of.criteria()...)
+	return c
 }

@@ -157,11 +157,34 @@ func TestSingle(t *testing.T) {
 		},
 		"merge rejected twice": {
 			func(s *stage, _ *Input) {
-				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}, "merge-main-2-1": {Verb: agency.Reject, Note: "still no"}}
+				s.answers = map[string]agency.Decision{
+					"merge-1": {Verb: agency.Reject, Note: "no"}, "merge-main-2-1": {Verb: agency.Reject, Note: "still no"}, "merge-main-3-1": {Verb: agency.Reject, Note: "nearly"},
+				}
 			},
-			Result{Reason: "the merge gate was rejected again: still no"},
+			merged,
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: reject; " +
-				"session main-2 1.1; verify main-2 1: true; land main-2: true; gate merge-main-2-1: reject",
+				"session main-2 1.1; verify main-2 1: true; land main-2: true; gate merge-main-2-1: reject; " +
+				"session main-3 1.1; verify main-3 1: true; land main-3: true; gate merge-main-3-1: reject; " +
+				"session main-4 1.1; verify main-4 1: true; land main-4: true; gate merge-main-4-1: approve; merge into trunk, verified false: true",
+		},
+		"what was there before stands where it fails": {
+			func(s *stage, in *Input) {
+				in.RetryBudget = 1
+				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}, "merge-2": {Verb: agency.Reject, Note: "once more"}}
+				s.judged = map[string]agency.Verdict{"main-2 1": red}
+			},
+			merged,
+			"session main 1.1; verify main 1: true; land main: true; gate merge-1: reject; " +
+				"session main-2 1.1; verify main-2 1: false; gate merge-2: reject; " +
+				"session main-3 1.1; verify main-3 1: true; land main-3: true; gate merge-main-3-1: approve; merge into trunk, verified false: true",
+		},
+		"a person ends what is done again": {
+			func(s *stage, _ *Input) {
+				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}}
+				s.byAttempt = map[string]session.Outcome{"main-2 1.1": {Kind: session.Stopped, Reason: "the run was cancelled"}}
+			},
+			Result{Reason: "the run was cancelled"},
+			"session main 1.1; verify main 1: true; land main: true; gate merge-1: reject; session main-2 1.1",
 		},
 		"cancelled": {
 			func(s *stage, _ *Input) { s.sessions = []session.Outcome{{Kind: session.Stopped, Reason: "cancelled"}} },
@@ -240,7 +263,7 @@ func TestBudgetIsRaised(t *testing.T) {
 // back.
 func TestSecondMergeGateSaysSo(t *testing.T) {
 	s := newStage(t)
-	s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}, "merge-main-2-1": {Verb: agency.Reject, Note: "still no"}}
+	s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}}
 	s.play(input)
 	var says []string
 	err := s.db.Read(t.Context(), func(q *store.Snapshot) error {
@@ -250,8 +273,52 @@ func TestSecondMergeGateSaysSo(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{"send it back once; a second time ends the run", "end the run: it was sent back once; its branch stays"}
+	want := []string{"send it back, with your reason; as often as you want", "send it back once more, with your reason; agency cancel run-1 ends the run"}
 	if err != nil || !slices.Equal(says, want) {
 		t.Errorf("%v: %q, want %q", err, says, want)
 	}
+}
+
+// What is done again goes on with the conversation before, holds to all that was asked for,
+// and builds on what landed last.
+func TestDoneAgainGoesOn(t *testing.T) {
+	s := newStage(t)
+	s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "shorter"}, "merge-main-2-1": {Verb: agency.Reject, Note: "and faster"}}
+	s.play(input)
+	var on []string
+	for _, sp := range s.specs {
+		on = append(on, string(sp.GoesOn))
+	}
+	if want := []string{"", "run-1/main/attempt-1", "run-1/main-2/attempt-1"}; !slices.Equal(on, want) {
+		t.Errorf("the sessions go on with %q, want %q", on, want)
+	}
+	last := s.claims[len(s.claims)-1]
+	if n := len(last.Criteria); last.Base != "c-main-2" || last.After != "main-2" || n < 2 || last.Criteria[n-2].Text != "shorter" || last.Criteria[n-1].Text != "and faster" {
+		t.Errorf("the last claim is judged by %+v", last)
+	}
+	if g := s.contract("main-3"); !strings.Contains(g.Description, "and faster") || strings.Contains(g.Description, "shorter") {
+		t.Errorf("it is told %q", g.Description)
+	}
+}
+
+// A process that dies between any two steps of work that is sent back three times, and fails
+// once, comes to the same.
+func TestDeathsOfWorkDoneAgain(t *testing.T) {
+	in := input
+	in.RetryBudget = 1
+	set := func(s *stage) {
+		s.answers = map[string]agency.Decision{
+			"merge-1": {Verb: agency.Reject, Note: "no"}, "merge-main-2-1": {Verb: agency.Reject, Note: "still no"}, "merge-main-2-2": {Verb: agency.Reject, Note: "once more"},
+		}
+		s.judged = map[string]agency.Verdict{"main-3 1": red}
+	}
+	diesAtEach(t, Single, in, set, merged, 40, *stride, func(n int, s *stage) {
+		lands := 0
+		for _, l := range s.lands {
+			lands += len(l.Contract)
+		}
+		if lands != len("main")+len("main-2")+len("main-4") {
+			t.Errorf("death %d: landed %+v", n, s.lands)
+		}
+	})
 }

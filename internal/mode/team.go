@@ -158,8 +158,8 @@ func blockedText(blocked []agency.ContractID) string {
 	return "\n\nNever started, because they depend on those:\n\n- " + agency.JoinIDs(blocked, "\n- ")
 }
 
-// finish takes all that landed to the merge gate. A first reject opens one more
-// contract with the reason, on top of it.
+// finish takes all that landed to the merge gate. A reject opens one more contract with
+// the reason, on top of it.
 func finish(c flow.Ctx, in Input, t *team.Team) (Result, error) {
 	return finishBy(c, in, t, func(c agency.Contract) (agency.Contract, contractrun.Work) { return c, in.alone(true) })
 }
@@ -170,22 +170,23 @@ func finishBy(c flow.Ctx, in Input, t *team.Team, by func(agency.Contract) (agen
 	if err != nil {
 		return Result{}, err
 	}
-	return deliver(c, in, delivery{landed: landed, whole: t.Wholly(), rework: func(c flow.Ctx, reason string, base agency.OID) (again delivery, failure string, err error) {
+	return deliver(c, in, delivery{landed: landed, whole: t.Wholly(), rework: func(c flow.Ctx, of again) (delivery, error) {
+		reason := of.reasons[len(of.reasons)-1]
 		rework := mainContract(in)
-		rework.ID = reworkContract
+		rework.ID = numbered(reworkContract, of.n-1)
 		rework.Title = text.FirstLine("After review: "+reason, 100)
 		rework.Description = "A team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
-		rework.AcceptanceCriteria = []agency.Criterion{{ID: "review", Text: reason}}
+		rework.AcceptanceCriteria = of.criteria()
 		rework.Inputs = agency.TextInputs(map[string]string{agency.AgainInput: agency.AgainAll})
 		rework, how := by(rework)
-		how.Base, how.Staged = base, true
-		_, failure, err = fulfil(c, rework, how)
-		if err != nil || failure != "" {
-			return again, failure, err
+		how.Base, how.Staged = of.landed.Commit, true
+		better, err := of.fulfil(c, rework, how)
+		if err != nil || better.failed != "" {
+			return better, err
 		}
-		again.contract, again.named, again.whole = rework, true, t.Wholly()
-		again.landed, err = head(c, in, rework.ID)
-		return again, "", err
+		better.whole = t.Wholly()
+		better.landed, err = head(c, in, rework.ID)
+		return better, err
 	}})
 }
 

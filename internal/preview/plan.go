@@ -133,7 +133,7 @@ func (r *planReader) contract(n int, one config.TeamContract) {
 func PlanOf(run api.InspectDoc) (agency.Plan, error) {
 	plan := agency.Plan{GoalAnchor: run.Goal, RetryBudgetMultiplier: 1}
 	for _, c := range run.Contracts {
-		if c.Status != agency.StatusCancelled && !slices.Contains(mode.Reserved(), c.ID) {
+		if c.Status != agency.StatusCancelled && !mode.IsReserved(c.ID) {
 			plan.Contracts = append(plan.Contracts, c.Contract)
 		}
 	}

@@ -53,6 +53,9 @@ type Spec struct {
 	// Fresh, where set, is the conversation of the attempt that began in the place of
 	// one that the overseer halted, or that handed over what it had learnt.
 	Fresh int `json:"fresh,omitempty"`
+	// GoesOn is the session of another contract, whose work a person wants otherwise: its
+	// conversation goes on here where it fits, and else what it learnt is told.
+	GoesOn agency.SessionID `json:"goes_on,omitempty"`
 	// Answer is what the part before waited for; nil where nothing is to tell.
 	// After a claim it is why the work goes on.
 	Answer *Answer `json:"answer,omitempty"`

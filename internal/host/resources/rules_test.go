@@ -22,6 +22,11 @@ func TestReservedIDs(t *testing.T) {
 			t.Errorf("a contract %s has the faults %v", id, faults)
 		}
 	}
+	for _, id := range []agency.ContractID{"main-2", "rework-12", "features.json-3"} {
+		if faults := agency.ValidatePlan([]agency.Contract{{ID: id, AssignedRole: "scaffolder"}}, rules); len(faults) != 1 || !strings.Contains(faults[0].What, "the run's own") {
+			t.Errorf("a contract %s has the faults %v", id, faults)
+		}
+	}
 	if faults := agency.ValidatePlan([]agency.Contract{{ID: "reporting", AssignedRole: "scaffolder"}}, rules); len(faults) != 0 {
 		t.Errorf("an id of its own has the faults %v", faults)
 	}

@@ -167,6 +167,8 @@ func rulesOf(c config.Config, known []agency.Contract, plan agency.ContractID, b
 	}
 	if by.Tier() != "" {
 		rules.Own = agency.OwnTierID
+	} else {
+		rules.Own = mode.IsDoneAgain
 	}
 	for _, k := range known {
 		rules.Taken[k.ID] = true

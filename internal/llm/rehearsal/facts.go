@@ -61,14 +61,10 @@ func readFacts(req llm.Request, messages []llm.Message) facts {
 		}
 		f.recent = f.recent[:0:0]
 		f.last = f.readUser(m, names)
-	}
-	for _, m := range messages {
-		if m.Role == llm.User && f.agent != "" {
+		if f.agent != "" && f.goal == "" {
 			f.goal = m.Words() // its input, and no contract
-			break
-		}
-		if m.Role == llm.User && f.readContract(m.Words()) {
-			break
+		} else if f.agent == "" && f.readContract(m.Words()) {
+			f.turn = 1 // also where a conversation goes on with another contract
 		}
 	}
 	return f

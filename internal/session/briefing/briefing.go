@@ -184,6 +184,18 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 	return first, nil
 }
 
+// Learnt writes the first message of a session that goes on with another's work, whose
+// conversation does not fit, with the record of that.
+func (b Briefing) Learnt(ctx context.Context, f *Facts, record string, room int64) (llm.Message, error) {
+	if b.Spec.Feedback == nil {
+		b.Spec.Feedback = &session.Feedback{Reason: "a person wants more of work that another session did, or wants it otherwise"}
+	}
+	told := *b.Spec.Feedback
+	told.Learnt = record
+	b.Spec.Feedback = &told
+	return b.First(ctx, f, nil, room)
+}
+
 // contextSize is how much of the context a first message holds.
 type contextSize struct {
 	depth, entries, guide int

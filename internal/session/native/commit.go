@@ -297,7 +297,7 @@ func (w *draft) say() error {
 		if err := record.KeepImages(w.tx, c.id, p.Message); err != nil {
 			return err
 		}
-		if err := record.AppendMessage(w.tx, c.id, c.st.First+len(c.req.Messages)+i, w.st.Turn+1, p.data, false); err != nil {
+		if err := record.AppendMessage(w.tx, c.id, c.st.First+len(c.req.Messages)+i, w.st.Turn+1, p.data, p.copied); err != nil {
 			return err
 		}
 		w.out = append(w.out, p.Message)

@@ -78,7 +78,8 @@ type turn struct {
 // message is a message with the bytes under which it is stored.
 type message struct {
 	llm.Message
-	data []byte
+	data   []byte
+	copied bool // another session's, with which this one goes on
 }
 
 // pack gives a message the form in which it is stored and sent: without
@@ -105,7 +106,7 @@ func (p *part) pack(m llm.Message) (message, error) {
 			return message{}, err
 		}
 	}
-	return message{m, data}, nil
+	return message{Message: m, data: data}, nil
 }
 
 // open gets the models and the toolset; a new session gets its brief.
@@ -161,18 +162,31 @@ func (c *conversation) begin(ctx context.Context) error {
 	c.req = llm.Request{
 		Model: c.lineup.Names[0], System: system, Tools: c.kit.shown, MaxOutput: c.window.output(), Session: string(c.id),
 	}
+	before, err := c.former(ctx)
+	if err != nil {
+		return err
+	}
 	said, facts, tree, err := b.Begin(ctx, c.room())
 	if err != nil {
 		return err
 	}
-	first, err := c.pack(said)
+	fits := false
+	if before != nil {
+		if fits, err = before.begin(c, said); err == nil && !fits {
+			said, err = b.Learnt(ctx, facts, before.learnt, c.room())
+		}
+	}
+	if err == nil && !fits {
+		var first message
+		first, err = c.pack(said)
+		c.queue(first)
+	}
 	if err != nil {
 		return err
 	}
 	c.criteria, c.Account.Priority, c.st.Tree = facts.Contract.AcceptanceCriteria, facts.Contract.Priority, tree
 	c.st.Bytes = llm.Bytes(c.req)
 	c.used = map[string]bool{}
-	c.queue(first)
 	return nil
 }
 

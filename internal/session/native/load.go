@@ -108,6 +108,68 @@ func (c *conversation) resume(ctx context.Context) error {
 	return c.takeAnswer()
 }
 
+// former is a session of another contract, as far as it is gone on with.
+type former struct {
+	messages []llm.Message
+	open     llm.Message // the results of its claim
+	tools    []byte
+	learnt   string // in the place of its words
+}
+
+// former reads the session that a person wants to go on; nil where there is none, or none
+// that ended with a claim.
+func (p *part) former(ctx context.Context) (f *former, err error) {
+	id := p.Spec.GoesOn
+	if id == "" {
+		return nil, nil
+	}
+	err = p.DB.Read(ctx, func(s *store.Snapshot) error {
+		row, ok, err := record.Find(s, id)
+		if err != nil || !ok {
+			return err
+		}
+		var st state
+		if err := json.Unmarshal(row.State, &st); err != nil || st.Open == nil || len(st.Asks) > 0 {
+			return err
+		}
+		f = &former{open: *st.Open, tools: row.Tools}
+		if err := f.open.Fill(s.Blob); err != nil {
+			return err
+		}
+		if f.messages, err = record.Messages(s, id, st.First); err != nil {
+			return err
+		}
+		before, err := record.Summary(s, id)
+		f.learnt = extract(before, f.messages)
+		return err
+	})
+	return f, err
+}
+
+// wanted tells a conversation that goes on what a person wants now.
+const wanted = "That claim held, and the work landed. A person has looked at it and wants it otherwise, or more: a new contract follows, which begins on top of what landed. Files may have changed since you saw them: read again what you edit."
+
+// begin has a session begin with all that was said in the former one, where the half of the
+// window holds it and the tools are the same.
+func (f *former) begin(c *conversation, told llm.Message) (fits bool, err error) {
+	say := f.open
+	say.Blocks = append(slices.Clone(say.Blocks), llm.Text{Text: wanted})
+	say.Blocks = append(say.Blocks, told.Blocks[1:min(2, len(told.Blocks))]...) // its contract: what comes before that it knows
+	all := append(slices.Clone(f.messages), say)
+	if !bytes.Equal(f.tools, c.kit.json) || llm.Bytes(llm.Request{Messages: all}) > c.room() {
+		return false, nil
+	}
+	for i, m := range all {
+		p, err := c.pack(m)
+		if err != nil {
+			return false, err
+		}
+		p.copied = i < len(all)-1
+		c.queue(p)
+	}
+	return true, nil
+}
+
 const noAnswer = "No answer was given. Go on with your own judgement, and say in your evidence what you assumed."
 
 // takeAnswer completes the results of the turn that parked the session.

@@ -78,6 +78,9 @@ func read(q Reader, id agency.SessionID) (s Session, ok bool, err error) {
 	return s, err == nil, err
 }
 
+// Find reads a session as it stands; false: there is none.
+func Find(q Reader, id agency.SessionID) (Session, bool, error) { return read(q, id) }
+
 // Save stores a session's state, in which epoch of its conversation it is, and how
 // many of its parts have ended.
 func Save(tx *store.Tx, id agency.SessionID, state []byte, epoch, parts int) error {
