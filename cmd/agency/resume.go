@@ -1,14 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
+	"agency/internal/text"
 	"agency/internal/ui/tui"
 )
 
@@ -75,4 +82,80 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 		return err
 	}
 	return a.endDry(ctx, h, c, run.ID, ended, o.json)
+}
+
+func undoCommand(a *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "undo RUN", Short: "Take back what a run merged, by a commit that reverts it", Args: oneRun,
+		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it lands. What changed since in the same places is a\nconflict: it is named, and nothing is touched. No model is asked, unless you reject the gate with a reason.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowUndo}, "", f)
+		},
+	}
+	followFlags(cmd.Flags(), &f)
+	return cmd
+}
+
+// followFlags are those of commands that start a run on another one.
+func followFlags(fl *pflag.FlagSet, f *runFlags) {
+	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never weakened tests, nor files that act on others' machines)")
+	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
+	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
+	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
+}
+
+// goOn starts a run where another one stands and follows it. One that waits at its merge gate
+// goes on itself, by a reject.
+func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish string, f runFlags) error {
+	return a.withRun(ctx, name, daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+		goal := strings.TrimSpace(text.FirstLine(run.Goal, 200))
+		of.Run, f.mode = run.ID, string(agency.ModeSingle)
+		switch of.What {
+		case agency.FollowOn:
+			if i := slices.IndexFunc(run.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge }); i >= 0 {
+				return rejectWith(ctx, a, h, c, run, run.Gates[i].ID, wish, f)
+			}
+			f.mode = string(cmp.Or(run.MovedTo, run.Mode))
+		case agency.FollowLand:
+			wish = fmt.Sprintf("Land what run %s had verified up to %s: %s", run.ID, of.Contract, goal)
+		case agency.FollowUndo:
+			wish = fmt.Sprintf("Take back run %s: %s", run.ID, goal)
+		}
+		if run.Agent != "" {
+			return agency.Errorf(agency.KindConflict, "run %s has an answer and no work: nothing of it lands", run.ID).WithMend("agency resume %s prints it", run.ID)
+		}
+		w := a.wish(wish, f)
+		w.Follows = &of
+		req, err := a.preview(h).Request(ctx, w)
+		if err != nil {
+			return err
+		}
+		return a.begin(ctx, h, req, f, nil)
+	})
+}
+
+// rejectWith rejects the merge gate of a run with what is wanted now, and follows it.
+func rejectWith(ctx context.Context, a *app, h daemon.Place, c *daemon.Connected, run api.RunDoc, gate agency.GateID, wish string, f runFlags) error {
+	a.tell("run %s waits at its merge gate: this is a reject, and goes back with your words as its reason", run.ID)
+	if !f.detach {
+		a.catch()
+	}
+	r := api.AnswerRequest{Gate: gate, Verb: agency.Reject, Note: wish, By: who()}
+	r.Secrets, _ = a.secretsOf(ctx, h, c, run.ID) // the run names a key that is missing
+	got, err := c.Answer(ctx, run.ID, r)
+	if err != nil {
+		return err
+	}
+	if got.Note != "" {
+		a.note("%s", got.Note)
+		return exit(exitEnvironment)
+	}
+	if err := a.announce(run.ID, f.json, f.detach); err != nil || f.detach {
+		return err
+	}
+	return a.follow(ctx, c, got.Run, followOptions{
+		yes: f.yes || run.Yes, noWait: f.noWait, json: f.json, verbose: f.verbose, pauses: true, after: run.LastEvent, known: run.LastEvent,
+	})
 }

@@ -48,7 +48,7 @@ func (a *app) root() *cobra.Command {
 	}{
 		{"work", "Start and steer work:", []*cobra.Command{
 			initCommand(a), runCommand(a), approveCommand(a), rejectCommand(a), sayCommand(a),
-			pauseCommand(a), resumeCommand(a), cancelCommand(a), mergeCommand(a), rmCommand(a), featuresCommand(a), decisionsCommand(a), releaseCommand(a),
+			pauseCommand(a), resumeCommand(a), cancelCommand(a), mergeCommand(a), undoCommand(a), rmCommand(a), featuresCommand(a), decisionsCommand(a), releaseCommand(a),
 		}},
 		{"look", "Look (starts nothing, changes nothing):", []*cobra.Command{
 			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), statsCommand(a), diffCommand(a), codeCommand(a),

@@ -22,6 +22,7 @@ import (
 // runFlags are those of run.
 type runFlags struct {
 	mode, target, feature, agent string
+	follow                       string // the run that is gone on from
 	file                         string // that holds the goal
 	edit                         bool
 	budget                       usd
@@ -36,7 +37,7 @@ type runFlags struct {
 func runCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "run GOAL | run -f FILE | run FILE | run --agent NAME [INPUT]", Short: "Start a run and follow it",
+		Use: "run GOAL | run -f FILE | run FILE | run --continue RUN GOAL | run --agent NAME [INPUT]", Short: "Start a run and follow it",
 		Long: `Starts a run on the repository of the working directory and follows it.
 
 The run starts from HEAD; uncommitted files are left out and named. Those that
@@ -56,6 +57,10 @@ such a file, but of a tiered run: its visionary plans each time, so there give
 the goal again, with what you want otherwise. Settings of agency.yaml count more
 than those of the file, flags count most.
 
+With --continue RUN the goal is what is wanted now, too: a run that has ended is gone on
+from, by a new run on what it had verified, in the same conversation where that fits; at a
+run that waits at its merge gate it is a reject with the goal as its reason.
+
 With --agent an agent of a file answers INPUT, or what stands on standard input,
 with all agents that it comes to: the answer alone is standard output. It sees a
 checkout of HEAD, where its tools are for one, and nothing of it lands; with
@@ -67,6 +72,7 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
   agency run -f goal.md
   gh issue view 42 | agency run -
   agency run --feature durations
+  agency run --continue k3f9d2ab "now also accept 1d"
   agency run team.yaml
   agency run --agent security-engineer "What may go wrong in ./auth?" >answer.md
   git diff | agency run --agent code-reviewer --no-repo
@@ -79,6 +85,9 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
 			}
 			if f.agent != "" {
 				return runAgent(cmd.Context(), a, f, text)
+			}
+			if f.follow != "" {
+				return goOn(cmd.Context(), a, f.follow, agency.Follows{What: agency.FollowOn}, text, f)
 			}
 			return a.start(cmd.Context(), text, f)
 		},
@@ -109,6 +118,7 @@ func defineRun(fl *pflag.FlagSet, f *runFlags) {
 	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
 	fl.StringVarP(&f.file, "file", "f", "", "take the goal from the text in `FILE`; -: from standard input")
 	fl.BoolVar(&f.edit, "edit", false, "write the goal in your editor (VISUAL or EDITOR)")
+	fl.StringVar(&f.follow, "continue", "", "go on from what `RUN` had verified, with GOAL as what is wanted now, too")
 	fl.StringVar(&f.feature, "feature", "", "work on the feature `ID` of features.json instead of a goal")
 	fl.StringVar(&f.agent, "agent", "", "have the agent `NAME` answer INPUT (agency agents list)")
 	fl.IntVar(&f.parallel, "max-parallel", 0, "most contracts of a team at work at once, `N` (default: max_parallel_agents)")
@@ -123,7 +133,7 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("no-repo") {
 		return agency.Errorf(agency.KindInvalid, "run: --no-repo is for an agent on text alone: a goal is worked on in a repository").WithMend("agency run --agent NAME --no-repo INPUT")
 	}
-	if err := oneSource(cmd, args); err != nil {
+	if err := errors.Join(oneSource(cmd, args), continues(cmd)); err != nil {
 		return err
 	}
 	switch {
@@ -134,6 +144,16 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.KindInvalid, "run: the goal is one argument, here are %d", len(args)).WithMend(`agency run %q`, strings.Join(args, " "))
 	case strings.TrimSpace(args[0]) == "":
 		return agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
+	}
+	return nil
+}
+
+// continues refuses what the run says from which another one goes on.
+func continues(cmd *cobra.Command) error {
+	for _, other := range []string{"mode", "target", "feature", "include-dirty", "include-untracked", "max-parallel", "dry-run"} {
+		if cmd.Flags().Changed("continue") && cmd.Flags().Changed(other) {
+			return usage("run: --%s means nothing with --continue: a run goes on where the other one stands", other)
+		}
 	}
 	return nil
 }
@@ -158,7 +178,7 @@ func oneSource(cmd *cobra.Command, args []string) error {
 // agentFlags refuses what means nothing where an agent answers.
 func agentFlags(cmd *cobra.Command, args []string) error {
 	const mend = "agency run --agent NAME INPUT"
-	for _, other := range []string{"mode", "target", "feature", "include-dirty", "include-untracked", "strict", "max-parallel", "dry-run"} {
+	for _, other := range []string{"mode", "target", "feature", "continue", "include-dirty", "include-untracked", "strict", "max-parallel", "dry-run"} {
 		if cmd.Flags().Changed(other) {
 			return agency.Errorf(agency.KindInvalid, "run: --%s means nothing where an agent answers: nothing of it lands", other).WithMend(mend)
 		}

@@ -103,14 +103,30 @@ func cancelRun(ctx context.Context, a *app, name string) error {
 }
 
 func mergeCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "merge RUN", Short: "Land a run that ended on its branch", Args: oneRun,
+	var f runFlags
+	var at string
+	cmd := &cobra.Command{
+		Use: "merge RUN", Short: "Land a run that ended on its branch, or what it had verified before", Args: oneRun,
+		Long: "Merges a run that ended on its branch. With --at CONTRACT it lands what any run had verified up to that\ncontract, also where what came after it failed: a run of its own verifies that as a whole, and asks at its\nmerge gate.",
+		Example: `  agency merge k3f9d2ab
+  agency merge k3f9d2ab --at main-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if at != "" {
+				return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowLand, Contract: agency.ContractID(at)}, "", f)
+			}
+			for _, name := range []string{"yes", "no-wait", "detach", "json", "verbose"} {
+				if cmd.Flags().Changed(name) {
+					return usage("merge: --%s goes with --at: without it there is no gate", name)
+				}
+			}
 			return a.change(cmd.Context(), args[0], (*api.Client).Merge, func(d api.RunDoc) string {
 				return fmt.Sprintf("%s merged into %s as %.10s", d.ID, d.Target, d.Merged)
 			})
 		},
 	}
+	cmd.Flags().StringVar(&at, "at", "", "land what was verified up to this `CONTRACT` (agency inspect lists them)")
+	followFlags(cmd.Flags(), &f)
+	return cmd
 }
 
 func sayCommand(a *app) *cobra.Command {

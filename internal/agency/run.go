@@ -112,6 +112,8 @@ type Run struct {
 	Mode Mode   `json:"mode"`
 	// Feature is the entry of the backlog that the goal is, where it is one.
 	Feature *Feature `json:"feature,omitempty"`
+	// Follows is the run where this one begins; nil: none.
+	Follows *Follows `json:"follows,omitempty"`
 	// Agent is who answers the goal, and Answer what came of it, in mode agent.
 	Agent  string `json:"agent,omitempty"`
 	Answer string `json:"answer,omitempty"`
@@ -307,3 +309,46 @@ func (d Decision) LeavesOnBranch() bool {
 
 // Open tells whether the gate still waits.
 func (g Gate) Open() bool { return g.Decision.Verb == "" }
+
+// Following is why a run begins where another one stands.
+type Following string
+
+// The closed set of them.
+const (
+	FollowOn   Following = "continue" // more is wanted
+	FollowLand Following = "land"     // what was verified is to be merged, and nothing more
+	FollowUndo Following = "undo"     // what was merged is to be taken back
+)
+
+// Words say it of the run that follows, and of the one that is followed.
+func (f Following) Words() (of, by string) {
+	switch f {
+	case FollowOn:
+		return "goes on from", "goes on from it"
+	case FollowLand:
+		return "lands what was verified by", "lands what it had verified"
+	case FollowUndo:
+		return "takes back", "takes it back"
+	}
+	return string(f), string(f)
+}
+
+// Follows is what a run begins with that begins where another one stands. A client names
+// Run, What and Contract; all else is the host's to find out, once.
+type Follows struct {
+	Run  RunID     `json:"run_id"`
+	What Following `json:"what"`
+	// Contract is up to which its landings count; empty: all.
+	Contract ContractID `json:"contract_id,omitempty"`
+	Goal     string     `json:"goal,omitempty"`
+	State    RunState   `json:"state,omitempty"` // in which it was
+	Merged   bool       `json:"merged,omitempty"`
+	// Base is the commit from which it began, where its work has not been merged, and Dirty
+	// says that this holds local edits; empty: the run begins at its target.
+	Base  OID  `json:"base,omitempty"`
+	Dirty bool `json:"include_dirty,omitempty"`
+	// Commit is the landing that is taken over, or the merge that is taken back.
+	Commit OID `json:"commit,omitempty"`
+	// Said is the conversation that brought it about, which goes on where it fits.
+	Said SessionID `json:"session_id,omitempty"`
+}

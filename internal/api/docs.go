@@ -39,18 +39,15 @@ type RunDoc struct {
 	Gates          []GateDoc  `json:"gates"` // that wait
 	// Live tells that a host works on it now.
 	Live bool `json:"live,omitempty"`
+	// Follows is the run where this one begins, FollowedBy are those that begin here; Doc
+	// of one run alone does not tell these.
+	Follows    *agency.Follows `json:"follows,omitempty"`
+	FollowedBy []Follower      `json:"followed_by,omitempty"`
 	// LastEvent is the id of the newest event, to follow from here.
 	LastEvent int64 `json:"last_event"`
 	// DiskBytes is what the run's files take; only ps gives it, and not where it
 	// takes too long to be measured.
 	DiskBytes *int64 `json:"disk_bytes,omitempty"`
-}
-
-// FeatureDoc is an entry of the backlog with what it waits for.
-type FeatureDoc struct {
-	agency.Feature
-	Ready    bool               `json:"ready"` // may be worked on now
-	WaitsFor []agency.FeatureID `json:"waits_for,omitempty"`
 }
 
 // DryDoc is what a run would do and may cost at most; nothing was started.

@@ -59,3 +59,17 @@ type PlannedContract struct {
 	Role   agency.RoleID     `json:"assigned_role"`
 	Status agency.Status     `json:"status"`
 }
+
+// FeatureDoc is an entry of the backlog with what it waits for.
+type FeatureDoc struct {
+	agency.Feature
+	Ready    bool               `json:"ready"` // may be worked on now
+	WaitsFor []agency.FeatureID `json:"waits_for,omitempty"`
+}
+
+// Follower is a run that begins where another one stands.
+type Follower struct {
+	ID    agency.RunID     `json:"id"`
+	What  agency.Following `json:"what"`
+	State agency.RunState  `json:"state"`
+}

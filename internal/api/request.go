@@ -41,6 +41,8 @@ type RunRequest struct {
 	ID      agency.RunID    `json:"id"`
 	Goal    string          `json:"goal"`
 	Feature *agency.Feature `json:"feature,omitempty"` // that the goal is
+	// Follows is the run where this one begins, and in which way; nil: none.
+	Follows *agency.Follows `json:"follows,omitempty"`
 	// Agent is who answers the goal, in mode agent, and Agents all that it comes to, as
 	// files say it. NoRepo: Repo holds nothing, and is none of the user's.
 	Agent  string          `json:"agent,omitempty"`

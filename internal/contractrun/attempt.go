@@ -1,6 +1,7 @@
 package contractrun
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,6 +176,29 @@ func (a *Run) attempt(c flow.Ctx) (AttemptEnd, error) {
 	return a.claims.land(c, *out.Claim)
 }
 
+// Adopt takes a claim that no session made to its landing, as an attempt does that has
+// begun; of is a commit whose files it is, where there is one. A failure is why it does not
+// hold.
+func (a *Run) Adopt(c flow.Ctx, claim agency.Claim, of agency.OID) (landed land.Landed, failure string, err error) {
+	a.how.of = of
+	_, end, err := a.claims.verifyClaim(c, claim)
+	if err == nil && end == nil {
+		var work AttemptEnd
+		if err = a.Advance(c, "verified", agency.Verified{}); err == nil {
+			work, err = a.claims.land(c, claim)
+		}
+		if err == nil && work.landed != nil {
+			return *work.landed, "", nil
+		}
+		end = &work
+	}
+	if err == nil {
+		failure = cmp.Or(end.Final, end.Feedback.Reason)
+		err = a.GiveUp(c, failure)
+	}
+	return landed, failure, err
+}
+
 // unclaimed ends an attempt whose session made no claim.
 func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	switch out.Kind {
@@ -195,7 +219,7 @@ func (a *claims) land(c flow.Ctx, claim agency.Claim) (AttemptEnd, error) {
 		return AttemptEnd{}, err
 	}
 	out, err := flow.Call(c, land.Activity, a.Key("land"), land.Spec{
-		Run: a.in.Run, Contract: a.Contract.ID, Tree: claim.Tree, Lost: a.conflicts.lost, Line: a.how.Shared.Line, Source: a.how.source,
+		Run: a.in.Run, Contract: a.Contract.ID, Tree: claim.Tree, Lost: a.conflicts.lost, Line: a.how.Shared.Line, Source: a.how.source, Of: a.how.of,
 	})
 	switch {
 	case err != nil:

@@ -49,6 +49,7 @@ type Work struct {
 	Staged    bool                // its context is staged
 	baseKnown bool                // its base is known
 	mends     []agency.ContractID // whose work it mends
+	of        agency.OID          // whose files its claim is
 	source    string              // the line that it brings together with the level
 	conflict  *openConflict       // that its first claim resolves
 	After     agency.ContractID   // whose work, that a person rejected, it goes on with

@@ -89,6 +89,9 @@ func (x *executor) execute(ctx context.Context, l *live, c RunConfig) (mode.Resu
 	var end mode.Result
 	err := x.engine.Run(ctx, l.run.ID, func(fc flow.Ctx) error {
 		run, ok := programs[l.run.Mode]
+		if l.run.Follows != nil {
+			run = mode.Follow
+		}
 		if !ok {
 			return agency.Errorf(agency.KindInternal, "run %s is of the mode %q, which no program carries out", l.run.ID, l.run.Mode)
 		}
@@ -120,7 +123,7 @@ func inputOf(run agency.Run, c RunConfig) mode.Input {
 			DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
 			Routing:        c.Config.RoutingRules(), Review: reviewRules(c.Config.ProducerCritic), Rollback: c.Config.Rollback,
 		},
-		Target: run.Target, Land: run.Land, Triggers: c.Config.Triggers, OnError: c.Config.OnError,
+		Target: run.Target, Land: run.Land, Mode: run.Mode, Follows: run.Follows, Triggers: c.Config.Triggers, OnError: c.Config.OnError,
 		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		Parallel: c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
 		Tiers: tiersOf(c.Config, run.Strict),

@@ -38,6 +38,9 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err := h.refresh(ctx); err != nil {
 		return api.RunStarted{}, err
 	}
+	if err := follow(ctx, h.rec.db, &r); err != nil {
+		return api.RunStarted{}, err
+	}
 	reached := reach(ctx, h.live, h.tells, r, c)
 	p, err := h.start.prepare(ctx, r, c)
 	if err != nil {
@@ -45,7 +48,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	}
 	p.Notes = append(p.Notes, <-reached...)
 	run := agency.Run{
-		ID: r.ID, Goal: r.Goal, Feature: r.Feature, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
+		ID: r.ID, Goal: r.Goal, Feature: r.Feature, Follows: r.Follows, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
 		Branch: p.Branch, Agent: r.Agent, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Dry: r.Dry, Version: h.start.Version,
 	}
 	if err := h.create(ctx, run, c, p.Images); err != nil {
@@ -90,6 +93,15 @@ func (h *Host) create(ctx context.Context, run agency.Run, c RunConfig, images [
 		return err
 	}
 	return h.rec.write(ctx, func(tx *store.Tx) error {
+		if f := run.Follows; f != nil && f.What == agency.FollowUndo { // another one may have begun meanwhile
+			former, err := registry.Run(tx, f.Run)
+			if err == nil {
+				err = undoable(tx, former)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if err := registry.CreateRun(tx, run, raw); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ var (
 	BranchActivity = flow.Activity[BranchSpec, Branch]{Name: "land.branch"}
 	Activity       = flow.Activity[Spec, Outcome]{Name: "land"}
 	MergeActivity  = flow.Activity[MergeSpec, MergeOutcome]{Name: "land.merge"}
+	FilesActivity  = flow.Activity[FilesSpec, Files]{Name: "land.files"}
 	HeadActivity   = flow.Activity[BranchSpec, Branch]{Name: "land.head"}
 	MoveActivity   = flow.Activity[MoveSpec, flow.None]{Name: "land.move"}
 )
@@ -72,6 +73,9 @@ type Spec struct {
 	// landings stay in the history.
 	Source    string `json:"source,omitempty"`
 	Workspace string `json:"workspace,omitempty"`
+	// Of is a commit whose files the tree are: it becomes the second parent of the landing,
+	// so that its history counts as landed.
+	Of agency.OID `json:"of,omitempty"`
 	// Lost is what the claim lost of a conflict that it resolves; it is recorded
 	// with the landing.
 	Lost []string `json:"lost,omitempty"`

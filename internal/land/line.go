@@ -241,7 +241,7 @@ func (b *runBranch) advance(ctx context.Context, tip *step, head agency.OID) (mo
 // origin is what a landing brings, and from where.
 type origin struct {
 	from   agency.OID // the commit from which its change counts
-	second agency.OID // the head of its source, which becomes the second parent
+	second agency.OID // the head of its source, or the commit that it takes over, which becomes the second parent
 	whole  bool       // it is the source as it stands
 	merged agency.OID // its files on top of the head, with conflict marks where they conflict
 }
@@ -263,6 +263,9 @@ func (l *landing) trace(ctx context.Context, head agency.OID) (err error) {
 			}
 			return err
 		}
+	}
+	if l.spec.Of != "" {
+		l.second = l.spec.Of
 	}
 	w, err := l.run.Open(ctx, l.workspaceName(), workspace.Work)
 	if err == nil {

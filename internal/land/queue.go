@@ -61,6 +61,7 @@ func Bind(r *flow.Registry, q *Queue, t *Target) {
 	flow.Bind(r, BranchActivity, q.Branch)
 	flow.Bind(r, HeadActivity, q.Head)
 	flow.Bind(r, MoveActivity, q.Move)
+	flow.Bind(r, FilesActivity, q.Files)
 	flow.Bind(r, Activity, q.Land)
 	flow.Bind(r, ResolutionActivity, q.Resolution)
 	flow.Bind(r, MergeActivity, t.Merge)
@@ -299,4 +300,67 @@ func appendEvent(tx *store.Tx, ev agency.Event, contract agency.ContractID) erro
 	ev.ContractID = contract
 	_, err := event.Append(tx, ev)
 	return err
+}
+
+// FilesSpec asks for files that no agent makes, in the workspace of a contract on a commit.
+// Exactly one of the last three is set.
+type FilesSpec struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+	Base     agency.OID        `json:"base"`
+	Of       agency.OID        `json:"of,omitempty"`   // those of a commit
+	Back     agency.OID        `json:"back,omitempty"` // of the base, without what a merge commit brought
+	With     agency.OID        `json:"with,omitempty"` // of the base, merged with a commit
+}
+
+// Files are a tree; in a conflict it holds marks.
+type Files struct {
+	Tree      agency.OID `json:"tree"`
+	Conflicts []string   `json:"conflicts,omitempty"`
+}
+
+// Files makes them. Done again, it comes to the same.
+func (q *Queue) Files(ctx context.Context, _ agency.StepKey, spec FilesSpec) (out Files, err error) {
+	run, _, err := q.o.open(ctx, spec.Run)
+	if err != nil {
+		return out, err
+	}
+	w, err := run.Prepare(ctx, string(spec.Contract), spec.Base, workspace.Work)
+	if err != nil {
+		return out, err
+	}
+	with := spec.With
+	if spec.Back != "" {
+		if with, err = without(ctx, run, spec.Back); err != nil {
+			return out, err
+		}
+	}
+	if with == "" {
+		out.Tree, err = run.Dir().Refs().ResolveTree(ctx, spec.Of)
+	} else {
+		var m git.Merge
+		m, err = run.Dir().Commits().Merge(ctx, spec.Base, with)
+		out = Files{Tree: m.Tree, Conflicts: m.Conflicts}
+	}
+	if err != nil {
+		return out, err
+	}
+	return out, w.Restore(ctx, out.Tree)
+}
+
+// without is a commit on top of a merge that takes it back to its first parent.
+func without(ctx context.Context, run *workspace.Run, merge agency.OID) (agency.OID, error) {
+	c := run.Dir().Commits()
+	all, err := c.Log(ctx, merge, git.LogOptions{Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(all) == 0 || len(all[0].Parents) < 2 {
+		return "", agency.Errorf(agency.KindInternal, "%s is no merge", merge)
+	}
+	before, err := run.Dir().Refs().ResolveTree(ctx, all[0].Parents[0])
+	if err != nil {
+		return "", err
+	}
+	return c.Write(ctx, before, []agency.OID{merge}, "taken back", identity(run))
 }

@@ -8,6 +8,7 @@
 package mode
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,9 @@ type Input struct {
 	contractrun.Facts
 	Target string
 	Land   agency.LandMode
+	Mode   agency.Mode
+	// Follows is the run where this one begins; nil: none.
+	Follows *agency.Follows
 	// Untested is set where the user's configuration says that there are no tests:
 	// work that nothing tested is then no reason to ask.
 	Untested bool
@@ -80,7 +84,7 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 // gate. Upgrade makes a formal contract of what one agent does not get verified.
 func pursue(c flow.Ctx, in Input, first delivery, how contractrun.Work, upgrade bool) (Result, error) {
 	contract := first.contract
-	how.Base = in.Base
+	how.Base = cmp.Or(how.Base, in.Base)
 	a := contractrun.New(contract, how)
 	landed, failure, err := a.CreateAndFulfil(c)
 	switch {

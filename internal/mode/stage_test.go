@@ -1,6 +1,7 @@
 package mode
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,6 +57,7 @@ type stage struct {
 	sessions []session.Outcome
 	verdicts []agency.Verdict
 	landings []land.Outcome
+	files    []land.Files
 	merges   []land.MergeOutcome
 	merged   []land.MergeSpec // that were asked for
 	// resolutions are what is wrong with them.
@@ -136,6 +138,10 @@ func (s *stage) registry() *flow.Registry {
 	bind(s, r, land.MoveActivity, func(_ context.Context, _ agency.StepKey, in land.MoveSpec) (flow.None, error) {
 		s.log("move %s from %s to %s", in.Line, in.From, in.To)
 		return flow.None{}, nil
+	})
+	bind(s, r, land.FilesActivity, func(_ context.Context, _ agency.StepKey, in land.FilesSpec) (land.Files, error) {
+		s.log("files of %s on %s", cmp.Or(in.Of, "without "+in.Back), in.Base)
+		return take(s, &s.files, land.Files{Tree: "theirs"}), nil
 	})
 	bind(s, r, land.HeadActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
 		if s.heads != nil {

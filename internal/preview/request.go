@@ -25,6 +25,7 @@ type Wish struct {
 	Agent   string           // who answers the goal; "": it is worked on
 	NoRepo  bool             // with an agent: the repository is none of the user's
 	Feature agency.FeatureID // in the place of a goal
+	Follows *agency.Follows  // the run where this one begins; nil: none
 	Flags   []config.Flag    // that are settings
 	Target  string           // the branch; "": the one that is checked out
 	By      string
@@ -41,7 +42,10 @@ type Wish struct {
 
 // Request is everything that a run is started with.
 func (r *Repo) Request(ctx context.Context, w Wish) (api.RunRequest, error) {
-	file, err := teamFile(w.Goal)
+	file, err := config.Source{}, error(nil)
+	if w.Follows == nil {
+		file, err = teamFile(w.Goal)
+	}
 	if err != nil {
 		return api.RunRequest{}, err
 	}
@@ -94,7 +98,7 @@ func (r *Repo) Request(ctx context.Context, w Wish) (api.RunRequest, error) {
 		return api.RunRequest{}, err
 	}
 	return api.RunRequest{
-		ID: id, Goal: goal, Feature: of, Repo: r.At.WorkTree, Mode: cfg.Mode, Target: w.Target, Land: cfg.Land, Yes: w.Yes, Strict: w.Strict,
+		ID: id, Goal: goal, Feature: of, Follows: w.Follows, Repo: r.At.WorkTree, Mode: cfg.Mode, Target: w.Target, Land: cfg.Land, Yes: w.Yes, Strict: w.Strict,
 		IncludeDirty: w.IncludeDirty, IncludeUntracked: untracked, Untested: s.Untested,
 		Plan: plan, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By, Images: images,
 	}, nil

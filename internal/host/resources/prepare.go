@@ -62,6 +62,11 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	if err != nil {
 		return host.Prepared{}, err
 	}
+	if r.Follows != nil {
+		if head, err = pr.follows(ctx, loc, *r.Follows, target); err != nil {
+			return host.Prepared{}, err
+		}
+	}
 	images, err := pr.images(r, c)
 	if err != nil {
 		return host.Prepared{}, err
@@ -82,7 +87,11 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	defer func() { _ = b.runner.Close() }() // the run builds its own
 	p.Tier = string(b.runner.Tier())
 	info := workspace.RunInfo{Run: r.ID, Repo: loc, Base: head, StateDir: pr.Runs.o.StateDir}
-	if err := pr.local(ctx, r, &info, &p); err != nil {
+	if f := r.Follows; f != nil && f.Base != "" {
+		if f.Dirty {
+			p.Dirty, info.Dirty = true, head
+		}
+	} else if err := pr.local(ctx, r, &info, &p); err != nil {
 		return p, err
 	}
 	if err := pr.base(ctx, info, b, &p); err != nil {
@@ -105,6 +114,39 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	}
 	p.Notes = append(append(p.Notes, b.tools.Refused...), tierNotes(b.runner)...)
 	return p, nil
+}
+
+// follows is the commit from which a run begins that begins where another one stands.
+func (pr *Preparer) follows(ctx context.Context, loc git.Location, f agency.Follows, target string) (agency.OID, error) {
+	user := pr.Runs.o.Git.At(loc)
+	for _, id := range []agency.OID{f.Base, f.Commit} {
+		if id == "" {
+			continue
+		}
+		if _, err := user.Objects().Type(ctx, id); agency.KindOf(err) == agency.KindNotFound {
+			return "", agency.Errorf(agency.KindConflict, "%.10s, which run %s left, is not in the repository any more: its branch was removed", id, f.Run).WithMend("git fsck --lost-found")
+		} else if err != nil {
+			return "", err
+		}
+	}
+	if f.Base != "" {
+		return f.Base, nil
+	}
+	at, err := user.Refs().Get(ctx, "refs/heads/"+target)
+	if err == nil && at == "" {
+		err = agency.Errorf(agency.KindConflict, "the branch %s, for which run %s was, does not exist any more", target, f.Run).WithMend("git branch %s COMMIT", target)
+	}
+	if err != nil || f.What != agency.FollowUndo {
+		return at, err
+	}
+	if in, err := user.Commits().IsAncestor(ctx, f.Commit, at); err != nil || !in {
+		return "", errors.Join(err, agency.Errorf(agency.KindConflict, "%.10s, by which run %s was merged, is not in %s any more", f.Commit, f.Run, target).WithMend("git log %s", target))
+	}
+	merge, err := user.Commits().Log(ctx, f.Commit, git.LogOptions{Limit: 1})
+	if err == nil && (len(merge) == 0 || len(merge[0].Parents) != 2) {
+		err = agency.Errorf(agency.KindConflict, "run %s was merged by hand: %.10s is no merge of it", f.Run, f.Commit).WithMend("git revert COMMIT, for each of its commits in %s", target)
+	}
+	return at, err
 }
 
 // tierNotes tell what a weaker tier leaves open.

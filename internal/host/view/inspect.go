@@ -13,6 +13,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/decision"
 	"agency/internal/overseer"
+	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/reservation"
 	"agency/internal/session"
@@ -39,6 +40,11 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID, of ...api.Extent)
 		if doc.RunDoc, err = r.docWith(q, known.Run, stand, budget.Sum(known.Lines, nil), shareOf(known.Run, stand, &k.told.progress)); err != nil {
 			return err
 		}
+		runs, err := registry.Runs(q)
+		if err != nil {
+			return err
+		}
+		doc.FollowedBy = followersOf(runs)[id]
 		doc.Reviews = orEmpty(slices.Clip(known.Reviews))
 		doc.Contracts, doc.Receipts = contracts(known, report.TakeBack(known, in)), receipts(known.Receipts)
 		if doc.Sessions, doc.Planned, err = sessions(q, known); err != nil {

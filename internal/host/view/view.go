@@ -81,16 +81,29 @@ func (r *Reader) Runs(ctx context.Context) (docs []api.RunDoc, err error) {
 		}
 		r.shares.only(runs)
 		r.looks.only(runs)
+		followers := followersOf(runs)
 		for _, run := range runs {
 			d, err := r.doc(q, run)
 			if err != nil {
 				return err
 			}
+			d.FollowedBy = followers[run.ID]
 			docs = append(docs, d)
 		}
 		return nil
 	})
 	return docs, err
+}
+
+// followersOf are the runs that begin where others stand, by these.
+func followersOf(runs []agency.Run) map[agency.RunID][]api.Follower {
+	out := map[agency.RunID][]api.Follower{}
+	for _, r := range runs {
+		if f := r.Follows; f != nil {
+			out[f.Run] = append(out[f.Run], api.Follower{ID: r.ID, What: f.What, State: r.State})
+		}
+	}
+	return out
 }
 
 // Doc is one run as ps shows it.
@@ -133,7 +146,7 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, 
 	d = api.RunDoc{
 		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
-		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Progress: share, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID),
+		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Progress: share, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID), Follows: run.Follows,
 	}
 	if held := r.o.Live.Held(run.ID); held != nil {
 		d.State, d.Reason = agency.StateInterrupted, held.Error()+"; "+agency.MendOf(held)

@@ -28,6 +28,7 @@ func Inspect(st Style, d api.InspectDoc) string {
 	if d.Merged != "" {
 		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
 	}
+	b.WriteString(follows(d.RunDoc))
 	fmt.Fprintf(&b, "  cost    %s, %s tokens\n", Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), agency.Count(d.Tokens))
 	of := about(d)
 	for _, c := range d.Contracts {
@@ -42,6 +43,23 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(elsewhere(st, d.Report))
 	b.WriteString(interventions(st, d.Interventions))
 	return b.String()
+}
+
+// follows is where a run begins, and what begins where it stands.
+func follows(d api.RunDoc) string {
+	s := ""
+	if f := d.Follows; f != nil {
+		of, _ := f.What.Words()
+		s = fmt.Sprintf("  begins  %s %s\n", of, f.Run)
+		if f.Contract != "" {
+			s = strings.TrimSuffix(s, "\n") + ", up to " + Line(string(f.Contract)) + "\n"
+		}
+	}
+	for _, n := range d.FollowedBy {
+		_, by := n.What.Words()
+		s += fmt.Sprintf("  then    %s %s: it %s\n", n.ID, by, n.State.Has())
+	}
+	return s
 }
 
 // answered is a run of an agent: who worked for whom, and the answer.

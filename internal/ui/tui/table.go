@@ -110,7 +110,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 		t.head[5], t.right[5] = "REPOSITORY", false
 		hint += ", each with --repo FOLDER"
 	}
-	var waiting []string
+	var waiting, behind []string
 	for _, r := range runs {
 		place := disk(r.DiskBytes)
 		if where {
@@ -118,12 +118,19 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 		}
 		t.add(string(r.ID), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
 			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), place, age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
+		if f := r.Follows; f != nil {
+			of, _ := f.What.Words()
+			behind = append(behind, fmt.Sprintf("%s  %s %s", r.ID, of, f.Run))
+		}
 		for _, g := range r.Gates {
 			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
 		}
 	}
 	t.spare(st, "DISK", "MODE", "COST") // what the run is about is asked for more often
 	out := t.render(st, "")
+	for _, f := range behind {
+		out += st.paint(dim, f) + "\n"
+	}
 	for _, w := range waiting {
 		out += st.paint(yellow, w) + "\n"
 	}

@@ -1,0 +1,164 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/land"
+	"agency/internal/mode"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/session/record"
+	"agency/internal/store"
+)
+
+// follow finds out what a run begins with that begins where another one stands. Nothing that
+// a client says of it counts but the run, the contract and what is wanted.
+func follow(ctx context.Context, db *store.DB, r *api.RunRequest) error {
+	if r.Follows == nil {
+		return nil
+	}
+	return db.Read(ctx, func(q *store.Snapshot) error {
+		former, err := registry.Run(q, r.Follows.Run)
+		if err != nil {
+			return err
+		}
+		f := agency.Follows{
+			Run: former.ID, What: r.Follows.What, Contract: r.Follows.Contract,
+			Goal: former.Goal, State: former.State, Merged: former.Merged != "",
+		}
+		if former.Mode == agency.ModeAgent || former.Dry {
+			return agency.Errorf(agency.KindConflict, "run %s has no work: nothing of it lands", former.ID).WithMend("agency inspect %s", former.ID)
+		}
+		switch f.What {
+		case agency.FollowOn:
+			err = goOn(q, former, &f)
+		case agency.FollowLand:
+			err = landAt(q, former, &f)
+		case agency.FollowUndo:
+			f.Commit = former.Merged
+			err = undoable(q, former)
+		default:
+			err = agency.Errorf(agency.KindInvalid, "a run cannot follow another one by %q", f.What)
+		}
+		if err != nil {
+			return err
+		}
+		if f.Said, err = lastSaid(q, former.ID, f.Contract); err != nil {
+			return err
+		}
+		r.Follows, r.Target, r.Feature, r.Plan = &f, former.Target, nil, nil
+		return nil
+	})
+}
+
+// goOn takes over what a run that has ended had verified and not merged.
+func goOn(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
+	if !former.State.Final() {
+		return agency.Errorf(agency.KindConflict, "run %s %s: it goes on itself", former.ID, former.State.Has()).
+			WithMend("agency say %[1]s TEXT, or agency resume %[1]s, or agency cancel %[1]s first", former.ID)
+	}
+	next, err := followers(q, former.ID)
+	if err != nil {
+		return err
+	}
+	for _, n := range next {
+		if n.Merged != "" && n.Follows.What == agency.FollowOn {
+			return agency.Errorf(agency.KindConflict, "run %s has gone on from %s and is merged", n.ID, former.ID).WithMend("agency run --continue %s TEXT", n.ID)
+		}
+	}
+	if f.Merged {
+		return nil
+	}
+	landed, err := landings(q, former)
+	if err != nil {
+		return err
+	}
+	takeOver(f, former, landed)
+	return nil
+}
+
+// landAt takes over what a run had verified up to a contract.
+func landAt(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
+	landed, err := landings(q, former)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(landed, func(l land.Landing) bool { return l.Contract == f.Contract })
+	if at < 0 {
+		var ids []agency.ContractID
+		for _, l := range landed {
+			ids = append(ids, l.Contract)
+		}
+		what := "nothing has landed on its branch"
+		if len(ids) > 0 {
+			what = "on its branch landed " + agency.JoinIDs(ids, ", ")
+		}
+		return agency.Errorf(agency.KindNotFound, "contract %s of run %s has not landed: %s", f.Contract, former.ID, what).WithMend("agency inspect %s", former.ID)
+	}
+	if f.Merged {
+		return agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", former.ID, former.Merged)
+	}
+	takeOver(f, former, landed[:at+1])
+	return nil
+}
+
+// takeOver has a run begin with what landed on the branch of the former one.
+func takeOver(f *agency.Follows, former agency.Run, landed []land.Landing) {
+	if n := len(landed); n > 0 {
+		f.Base, f.Dirty, f.Commit = former.Base, former.Dirty, landed[n-1].Commit
+	}
+}
+
+// landings are those on a run's branch, oldest first.
+func landings(q *store.Snapshot, run agency.Run) ([]land.Landing, error) {
+	all, err := land.Landings(q, run.ID)
+	return slices.DeleteFunc(all, func(l land.Landing) bool { return l.Contract == "" || l.Branch != run.Branch }), err
+}
+
+// lastSaid is the conversation that brought about the last landing of a run, or of a contract;
+// where nothing landed, the last one of who works.
+func lastSaid(q *store.Snapshot, run agency.RunID, of agency.ContractID) (said agency.SessionID, err error) {
+	all, err := record.Sessions(q, run)
+	for _, s := range slices.Backward(all) {
+		if s.Role == agency.RoleReviewer || of != "" && s.Contract != of || strings.HasPrefix(string(s.Contract), string(mode.BacklogContract)) {
+			continue
+		}
+		if s.Outcome == string(session.Claimed) {
+			return s.ID, err
+		}
+		if said == "" {
+			said = s.ID
+		}
+	}
+	return said, err
+}
+
+// followers are the runs that begin where one stands.
+func followers(q store.Querier, of agency.RunID) ([]agency.Run, error) {
+	all, err := registry.Runs(q)
+	return slices.DeleteFunc(all, func(r agency.Run) bool { return r.Follows == nil || r.Follows.Run != of }), err
+}
+
+// undoable refuses to take back what was not merged, or is taken back already.
+func undoable(q store.Querier, former agency.Run) error {
+	if former.Merged == "" {
+		return agency.Errorf(agency.KindConflict, "nothing of run %s was merged: there is nothing to take back", former.ID).WithMend("agency inspect %s", former.ID)
+	}
+	next, err := followers(q, former.ID)
+	for _, n := range next {
+		if n.Follows.What != agency.FollowUndo || n.State == agency.StateFailed || n.State == agency.StateCancelled {
+			continue
+		}
+		how := fmt.Sprintf("run %s does that, and %s", n.ID, n.State.Has())
+		if n.Merged != "" {
+			how = fmt.Sprintf("run %s has, as %s", n.ID, n.Merged.Short())
+		}
+		return agency.Errorf(agency.KindConflict, "run %s is taken back once only: %s", former.ID, how).WithMend("agency inspect %s", n.ID)
+	}
+	return err
+}

@@ -1,0 +1,59 @@
+package land_test
+
+import (
+	"slices"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/git/gittest"
+	"agency/internal/land"
+)
+
+// What another run left is taken over with its history, and what a merge brought is taken back
+// on top of all that came after it; both come to the same when they are done again.
+func TestFilesOfOtherRuns(t *testing.T) {
+	r := gittest.New(t, "a.txt", "1\n2\n3\n4\n5\n", "b.txt", "b\n")
+	base := r.Rev("HEAD")
+	r.Git("switch", "-qc", "old")
+	r.Write("a.txt", "one\n2\n3\n4\n5\n")
+	r.Git("commit", "-qam", "old work")
+	old := r.Rev("HEAD")
+	r.Git("switch", "-q", target)
+	w := begin(t, r, false)
+	files := func(spec land.FilesSpec) (out land.Files) {
+		t.Helper()
+		spec.Run = runID
+		for range 2 {
+			var err error
+			if out, err = w.queue().Files(t.Context(), "files", spec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out
+	}
+	got := files(land.FilesSpec{Contract: "main", Base: base, Of: old})
+	if want := agency.OID(r.Git("rev-parse", string(old)+"^{tree}")); got.Tree != want {
+		t.Fatalf("the files are %s, want %s", got.Tree, want)
+	}
+	out, err := w.queue().Land(t.Context(), "land", land.Spec{Run: runID, Contract: "main", Tree: got.Tree, Of: old})
+	if err != nil || out.Landed == nil {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if parents := r.Git("show", "-s", "--format=%P", string(out.Landed.Commit)); parents != string(base)+" "+string(old) {
+		t.Errorf("the landing stands on %s", parents)
+	}
+	r.Git("merge", "-q", "--no-ff", "-m", "merge", "old")
+	merge := r.Rev("HEAD")
+	r.Write("a.txt", "one\n2\n3\n4\nfive\n")
+	r.Git("commit", "-qam", "later")
+	got = files(land.FilesSpec{Contract: "other", Base: r.Rev("HEAD"), Back: merge})
+	text, err := w.run().Dir().Objects().Blob(t.Context(), got.Tree, "a.txt", 100)
+	if err != nil || string(text) != "1\n2\n3\n4\nfive\n" || len(got.Conflicts) > 0 {
+		t.Errorf("taken back it is %q, %v, %v", text, got.Conflicts, err)
+	}
+	r.Write("a.txt", "eins\n2\n3\n4\nfive\n")
+	r.Git("commit", "-qam", "in its way")
+	if got = files(land.FilesSpec{Contract: "third", Base: r.Rev("HEAD"), Back: merge}); !slices.Equal(got.Conflicts, []string{"a.txt"}) {
+		t.Errorf("conflicts: %v", got.Conflicts)
+	}
+}

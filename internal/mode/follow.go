@@ -1,0 +1,114 @@
+package mode
+
+import (
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/contractrun"
+	"agency/internal/flow"
+	"agency/internal/land"
+	"agency/internal/text"
+)
+
+// The contracts of a run that begins where another one stands: in which it takes over what
+// was verified there, and in which it takes back what was merged.
+const (
+	beforeContract agency.ContractID = "before"
+	undoContract   agency.ContractID = "undo"
+	moreContract   agency.ContractID = "more" // on top of what was taken over; the checkout of the main contract stands below it
+)
+
+// Follow is the program of a run that begins where another one stands. What it takes over or
+// takes back is a claim like any other: verified as a whole against what the target had, by
+// the rules of this run, and landed on its branch. Where more is wanted, one agent works on
+// that in the conversation of the other run, where it fits, and a critic reads it in the modes
+// that have one. It ends at the merge gate.
+func Follow(c flow.Ctx, in Input) (Result, error) {
+	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
+		return Result{}, err
+	}
+	f := *in.Follows
+	wanted := delivery{contract: followingContract(in)}
+	how := in.alone(in.Mode != agency.ModeSingle && in.Mode != agency.ModeContract)
+	how.GoesOn = f.Said
+	if f.Commit == "" {
+		return pursue(c, in, wanted, how, false)
+	}
+	before, err := adopt(c, in, adopted(in))
+	switch {
+	case err != nil || before.failed != "":
+		return Result{Reason: before.failed}, err
+	case f.What == agency.FollowOn:
+		wanted.contract.ID, wanted.named = moreContract, true
+		how.Base, how.After = before.landed.Commit, before.contract.ID
+		return pursue(c, in, wanted, how, false)
+	}
+	before.said = f.Said
+	before.rework = func(c flow.Ctx, of again) (delivery, error) {
+		how := how
+		how.Base = of.landed.Commit
+		return of.fulfil(c, againContract(before.contract, of), how)
+	}
+	return deliver(c, in, before)
+}
+
+// adopted is the contract in which a run takes over, or takes back, what another one did.
+func adopted(in Input) agency.Contract {
+	f := in.Follows
+	c := mainContract(in)
+	c.ID, c.RetryBudget, c.FeatureID = beforeContract, 1, ""
+	c.Title = text.FirstLine(f.Goal, 100)
+	c.Description = fmt.Sprintf("Run %s was asked for this and had it verified:\n\n%s", f.Run, f.Goal)
+	if f.What == agency.FollowUndo {
+		c.ID = undoContract
+		c.Title = text.FirstLine(fmt.Sprintf("Revert %q", f.Goal), 100)
+		c.Description = fmt.Sprintf("This takes back %s, by which run %s was merged:\n\n%s", f.Commit, f.Run, f.Goal)
+	}
+	c.AcceptanceCriteria = []agency.Criterion{{ID: "goal", Text: c.Title}}
+	return c
+}
+
+// adopt takes the contract to its landing, without an agent.
+func adopt(c flow.Ctx, in Input, contract agency.Contract) (delivery, error) {
+	d := delivery{contract: contract, named: true}
+	how := in.alone(false)
+	how.Base = in.Base
+	a := contractrun.NewStarted(contract, how)
+	if err := a.Create(c); err != nil {
+		return d, err
+	}
+	if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
+		return d, err
+	}
+	spec := land.FilesSpec{Run: in.Run, Contract: contract.ID, Base: in.Base, Of: in.Follows.Commit}
+	if in.Follows.What == agency.FollowUndo {
+		spec.Of, spec.Back = "", in.Follows.Commit
+	}
+	files, err := flow.Call(c, land.FilesActivity, contractrun.Path(contract.ID, "files"), spec)
+	if err != nil {
+		return d, err
+	}
+	if len(files.Conflicts) > 0 {
+		d.failed = fmt.Sprintf("%s has changed since where run %s did, too: %s; nothing was touched; by hand: git switch %s && git revert -m 1 %s",
+			in.Target, in.Follows.Run, strings.Join(files.Conflicts, ", "), in.Target, in.Follows.Commit)
+		return d, a.GiveUp(c, d.failed)
+	}
+	d.landed, d.failed, err = a.Adopt(c, agency.Claim{Contract: contract.ID, Summary: contract.Description, Tree: files.Tree}, spec.Of)
+	if d.failed == "" && d.landed.Empty {
+		d.failed = "nothing is left of it to " + map[bool]string{true: "take back", false: "land"}[spec.Back != ""] + ": " + in.Target + " has none of its changes"
+	}
+	return d, err
+}
+
+// followingContract is the goal as a contract, with what it follows.
+func followingContract(in Input) agency.Contract {
+	f := in.Follows
+	c := mainContract(in)
+	left := "Nothing of that has landed: the files are as they were before."
+	if f.Commit != "" || f.Merged {
+		left = "What was verified of that is in the files as you see them; keep it working."
+	}
+	c.Description = fmt.Sprintf("%s\n\nThis goes on from run %s, which %s and was asked for this:\n\n%s\n\n%s", in.Goal, f.Run, f.State.Has(), text.Head(f.Goal, 4000), left)
+	return c
+}

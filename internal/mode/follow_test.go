@@ -1,0 +1,131 @@
+package mode
+
+import (
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/land"
+	"agency/internal/verify"
+)
+
+func following(f agency.Follows) Input {
+	in := input
+	in.Mode = agency.ModeSingle
+	f.Run, f.Goal, f.State, f.Said = "old", "the old goal", agency.StateFailed, "old/main/attempt-1"
+	in.Follows = &f
+	return in
+}
+
+// A run that begins where another one stands has what it takes over verified before anything
+// is done on top of it or lands, and works in the other's conversation.
+func TestFollow(t *testing.T) {
+	on := agency.Follows{What: agency.FollowOn, Base: "base", Commit: "c-old"}
+	for name, tt := range map[string]struct {
+		follows agency.Follows
+		mode    agency.Mode
+		set     func(*stage)
+		want    Result
+		said    string
+	}{
+		"goes on": {
+			on, agency.ModeSingle, func(*stage) {}, merged,
+			"files of c-old on base; verify before 1: true; land before: true; session more 1.1; verify more 1: true; land more: true; " +
+				"gate merge-more-1: approve; merge into trunk, verified false: true",
+		},
+		"what was taken over is red": {
+			on, agency.ModeSingle, func(s *stage) { s.judged = map[string]agency.Verdict{"before 1": red} },
+			Result{Reason: red.Reasons[0]},
+			"files of c-old on base; verify before 1: false",
+		},
+		"goes on from what was merged": {
+			agency.Follows{What: agency.FollowOn, Merged: true},
+			agency.ModeSingle, func(*stage) {}, merged,
+			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: true",
+		},
+		"lands what there was, after it was sent back": {
+			agency.Follows{What: agency.FollowLand, Base: "base", Commit: "c-old", Contract: "main"},
+			agency.ModeSingle,
+			func(s *stage) {
+				s.answers = map[string]agency.Decision{"merge-before-1": {Verb: agency.Reject, Note: "without the noise"}}
+			}, merged,
+			"files of c-old on base; verify before 1: true; land before: true; gate merge-before-1: reject; " +
+				"session before-2 1.1; verify before-2 1: true; land before-2: true; gate merge-before-2-1: approve; merge into trunk, verified false: true",
+		},
+		"takes back": {
+			agency.Follows{What: agency.FollowUndo, Commit: "c-old", Merged: true},
+			agency.ModeSingle, func(*stage) {}, merged,
+			"files of without c-old on base; verify undo 1: true; land undo: true; gate merge-undo-1: approve; merge into trunk, verified false: true",
+		},
+		"takes back what is not there": {
+			agency.Follows{What: agency.FollowUndo, Commit: "c-old", Merged: true},
+			agency.ModeSingle,
+			func(s *stage) { s.landings = []land.Outcome{{Landed: &land.Landed{Commit: "base", Empty: true}}} },
+			Result{Reason: "nothing is left of it to take back: trunk has none of its changes"},
+			"files of without c-old on base; verify undo 1: true; land undo: true",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, in := newStage(t), following(tt.follows)
+			in.Mode = tt.mode
+			tt.set(s)
+			if got := s.run(Follow, in); got != tt.want {
+				t.Errorf("ended %+v, want %+v", got, tt.want)
+			}
+			if got := strings.Join(s.said, "; "); got != tt.said {
+				t.Errorf("happened:\n  %s\nwant:\n  %s", got, tt.said)
+			}
+			for _, sp := range s.specs {
+				if sp.GoesOn != "old/main/attempt-1" {
+					t.Errorf("session %s goes on with %q", sp.Contract, sp.GoesOn)
+				}
+			}
+		})
+	}
+}
+
+// A conflict is told with its files and the way by hand, and nothing is asked.
+func TestUndoConflict(t *testing.T) {
+	s := newStage(t)
+	s.files = []land.Files{{Tree: "marked", Conflicts: []string{"a.go", "b.go"}}}
+	got := s.run(Follow, following(agency.Follows{What: agency.FollowUndo, Commit: "c-old", Merged: true}))
+	for _, want := range []string{"trunk has changed since where run old did, too: a.go, b.go", "git revert -m 1 c-old"} {
+		if got.Succeeded || !strings.Contains(got.Reason, want) {
+			t.Errorf("ended %+v without %q", got, want)
+		}
+	}
+	if len(s.claims)+len(s.lands)+len(s.allGates()) > 0 {
+		t.Errorf("happened: %v", s.said)
+	}
+}
+
+// A critic reads what goes on from a run in a mode that has one; it stands on what landed.
+func TestFollowReviewed(t *testing.T) {
+	s, in := newStage(t), following(agency.Follows{What: agency.FollowOn, Base: "base", Commit: "c-old"})
+	in.Mode, in.Review = agency.ModeProducerCritic, agency.ReviewRules{MaxIterations: 2}
+	s.judged = map[string]agency.Verdict{"more 1": {Pass: true, Tree: "tree", Base: "before"}}
+	if got := s.run(Follow, in); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	s.order("land before: true", "critic more 1 round 1.1: approve", "land more: true")
+	var of verify.Spec
+	for _, c := range s.claims {
+		if c.Contract == "more" {
+			of = c
+		}
+	}
+	if of.Base != "c-before" || of.After != "before" || s.lands[0].Of != "c-old" {
+		t.Errorf("verified %+v, landed %+v", of, s.lands[0])
+	}
+}
+
+// A process that dies between any two steps comes to the same.
+func TestFollowAfterDeath(t *testing.T) {
+	for _, f := range []agency.Follows{{What: agency.FollowOn, Base: "base", Commit: "c-old"}, {What: agency.FollowUndo, Commit: "c-old", Merged: true}} {
+		diesAtEach(t, Follow, following(f), func(*stage) {}, merged, 15, *stride, func(n int, s *stage) {
+			if want := map[agency.Following]int{agency.FollowOn: 2, agency.FollowUndo: 1}[f.What]; len(s.lands) != want {
+				t.Errorf("%s, death %d: landed %+v", f.What, n, s.lands)
+			}
+		})
+	}
+}
