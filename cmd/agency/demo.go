@@ -85,7 +85,7 @@ func (x *demonstration) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = x.follow(ctx, c, run, followOptions{yes: true, noWait: true, verbose: x.f.watch, closed: true})
+	err = x.follow(ctx, c, run, followOptions{yes: true, noWait: true, levels: levels{verbose: x.f.watch}, closed: true})
 	if errors.Is(err, exit(exitWaiting)) {
 		return x.stuck(ctx, c, run.ID)
 	}

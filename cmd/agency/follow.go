@@ -17,15 +17,17 @@ import (
 	"agency/internal/report"
 	"agency/internal/ui/tui"
 	"agency/internal/ui/tui/ask"
+	"agency/internal/ui/tui/turn"
 )
 
 // followOptions say how a run is followed.
 type followOptions struct {
-	yes, noWait, json, verbose bool
-	pauses                     bool  // Ctrl-C pauses the run
-	closed                     bool  // nobody can answer a gate: the host ends with the command
-	stays                      bool  // a run that waits or is paused is followed on
-	after                      int64 // events up to here are not shown again
+	levels
+	yes, noWait bool
+	pauses      bool  // Ctrl-C pauses the run
+	closed      bool  // nobody can answer a gate: the host ends with the command
+	stays       bool  // a run that waits or is paused is followed on
+	after       int64 // events up to here are not shown again
 	// answer gets what a run of an agent has answered.
 	answer *tui.Screen
 	known  int64 // events up to here are history: they are shown and end nothing
@@ -38,6 +40,8 @@ type follower struct {
 	run api.RunDoc
 	o   followOptions
 	log *tui.Log
+	// turns shows what stands behind the events; nil where a line an event is wanted.
+	turns *turn.Teller
 	// heard tells that something happened since the forecast was asked for.
 	heard atomic.Bool
 	// shown tells that a gate stands on the screen with the commands that answer it.
@@ -46,11 +50,14 @@ type follower struct {
 }
 
 func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
-	f := &follower{a: a, c: c, run: run, o: o}
+	if o.plain {
+		a = plain(a)
+	}
+	f := &follower{a: a, c: c, run: run, o: o, turns: turns(a, c, run.ID, o.levels)}
 	f.heard.Store(true)
 	well := healthOf(ctx, c, run.ID)
 	f.log = tui.NewLog(a.out, tui.LogOptions{
-		Style: a.style, Verbose: o.verbose || well.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well, Away: away,
+		Style: a.style, Verbose: o.verbose || well.verbose && !o.quiet, Quiet: o.quiet, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well, Away: away,
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -188,7 +195,7 @@ func (f *follower) events(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := f.show(ev); err != nil {
+		if err := f.show(ctx, ev); err != nil {
 			return err
 		}
 		if ev.ID < f.o.known {
@@ -210,12 +217,15 @@ func (f *follower) events(ctx context.Context) error {
 	return nil
 }
 
-func (f *follower) show(ev agency.Event) error {
+func (f *follower) show(ctx context.Context, ev agency.Event) error {
 	f.heard.Store(true)
-	if f.o.json {
+	switch {
+	case f.o.json:
 		return f.a.printLine(ev)
+	case f.turns == nil:
+		return f.log.Event(ev)
 	}
-	return f.log.Event(ev)
+	return f.log.EventIn(ev, f.turns.Around(ctx, ev))
 }
 
 // react decides whether an event ends the command; its error is the end.

@@ -39,7 +39,7 @@ func TestYesLeavesARefusedMergeAfterItsTime(t *testing.T) {
 		}
 		var out, said bytes.Buffer
 		a := &app{repository: repository{terminal: terminal{out: tui.NewScreen(&out, tui.Style{}), err: tui.NewScreen(&said, tui.Style{})}, now: time.Now}}
-		err = a.follow(t.Context(), c, started.Run, followOptions{yes: true, json: asJSON})
+		err = a.follow(t.Context(), c, started.Run, followOptions{yes: true, levels: levels{json: asJSON}})
 		if codeOf(err) != exitWaiting {
 			t.Errorf("json %v: %v\n%s%s", asJSON, err, &out, &said)
 		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -34,8 +33,7 @@ func resumeCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the merge gate from now on")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the run's id and leave")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document a line")
-	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "show every event")
+	o.define(cmd)
 	return cmd
 }
 
@@ -93,17 +91,17 @@ func undoCommand(a *app) *cobra.Command {
 			return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowUndo}, "", f)
 		},
 	}
-	followFlags(cmd.Flags(), &f)
+	followFlags(cmd, &f)
 	return cmd
 }
 
 // followFlags are those of commands that start a run on another one.
-func followFlags(fl *pflag.FlagSet, f *runFlags) {
+func followFlags(cmd *cobra.Command, f *runFlags) {
+	fl := cmd.Flags()
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never weakened tests, nor files that act on others' machines)")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
 	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
-	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
-	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
+	f.define(cmd)
 }
 
 // goOn starts a run where another one stands and follows it. One that waits at its merge gate
@@ -156,6 +154,6 @@ func rejectWith(ctx context.Context, a *app, h daemon.Place, c *daemon.Connected
 		return err
 	}
 	return a.follow(ctx, c, got.Run, followOptions{
-		yes: f.yes || run.Yes, noWait: f.noWait, json: f.json, verbose: f.verbose, pauses: true, after: run.LastEvent, known: run.LastEvent,
+		yes: f.yes || run.Yes, noWait: f.noWait, levels: f.levels, pauses: true, after: run.LastEvent, known: run.LastEvent,
 	})
 }

@@ -27,11 +27,11 @@ type runFlags struct {
 	edit                         bool
 	budget                       usd
 	parallel                     int
-	yes, noWait, detach, json    bool
-	dirty, strict, dry, noRepo   bool
-	budgeted                     bool // a budget is given, be it 0
-	untracked, images            []string
-	verbose                      bool
+	levels
+	yes, noWait, detach        bool
+	dirty, strict, dry, noRepo bool
+	budgeted                   bool // a budget is given, be it 0
+	untracked, images          []string
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -47,6 +47,11 @@ refused. Its work lands on the branch agency/RUN/main, and in your branch only a
 approved the merge gate. On a terminal a gate is answered where it is shown, by the
 keys that stand below it, and from anywhere by agency approve and agency reject.
 Ctrl-C pauses the run.
+
+On a terminal with colours you see what the model says while it says it, its edits, the
+ends of its commands' outputs and, below, how the run stands and what it waits for.
+--quiet shows gates, failures and the end alone, --verbose every event and more of each,
+--plain a line an event as in a file, --json a document an event.
 
 The goal is one argument, the text of a file (-f goal.md), of standard input (-), or
 what you write in your editor (--edit).
@@ -93,6 +98,7 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
 		},
 	}
 	defineRun(cmd.Flags(), &f)
+	f.define(cmd)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
 			return usage("--max-parallel %d: want 1 or more", f.parallel)
@@ -114,8 +120,6 @@ func defineRun(fl *pflag.FlagSet, f *runFlags) {
 	fl.StringArrayVar(&f.untracked, "include-untracked", nil, "start with the untracked file or folder `PATH`, too; may be repeated")
 	fl.StringArrayVar(&f.images, "image", nil, "show the agents the picture in `FILE` (PNG, JPEG, GIF or WebP), where their models see; may be repeated")
 	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
-	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
-	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
 	fl.StringVarP(&f.file, "file", "f", "", "take the goal from the text in `FILE`; -: from standard input")
 	fl.BoolVar(&f.edit, "edit", false, "write the goal in your editor (VISUAL or EDITOR)")
 	fl.StringVar(&f.follow, "continue", "", "go on from what `RUN` had verified, with GOAL as what is wanted now, too")
@@ -307,7 +311,7 @@ func (a *app) begin(ctx context.Context, h daemon.Place, req api.RunRequest, f r
 	if err := a.announce(started.Run.ID, f.json, f.detach); err != nil || f.detach {
 		return err
 	}
-	return a.follow(ctx, c, started.Run, followOptions{yes: f.yes, noWait: f.noWait, json: f.json, verbose: f.verbose, pauses: true, answer: answer})
+	return a.follow(ctx, c, started.Run, followOptions{levels: f.levels, yes: f.yes, noWait: f.noWait, pauses: true, answer: answer})
 }
 
 // announce prints the first line of a run.

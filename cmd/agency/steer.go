@@ -114,7 +114,7 @@ func mergeCommand(a *app) *cobra.Command {
 			if at != "" {
 				return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowLand, Contract: agency.ContractID(at)}, "", f)
 			}
-			for _, name := range []string{"yes", "no-wait", "detach", "json", "verbose"} {
+			for _, name := range []string{"yes", "no-wait", "detach", "quiet", "verbose", "plain", "json"} {
 				if cmd.Flags().Changed(name) {
 					return usage("merge: --%s goes with --at: without it there is no gate", name)
 				}
@@ -125,7 +125,7 @@ func mergeCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "land what was verified up to this `CONTRACT` (agency inspect lists them)")
-	followFlags(cmd.Flags(), &f)
+	followFlags(cmd, &f)
 	return cmd
 }
 

@@ -26,21 +26,51 @@ import (
 	"agency/internal/overseer"
 	"agency/internal/ui/tui"
 	termapp "agency/internal/ui/tui/app"
+	"agency/internal/ui/tui/turn"
 )
 
 type watchFlags struct {
-	verbose, plain, json bool
-	since                string
+	levels
+	since string
+}
+
+// levels say how much of a run is shown, and in which form.
+type levels struct{ quiet, verbose, plain, json bool }
+
+// define gives a command the flags of the levels.
+func (l *levels) define(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&l.quiet, "quiet", false, "show gates, failures and the end alone")
+	cmd.Flags().BoolVar(&l.verbose, "verbose", false, "show every event, and more of what agents say and do")
+	cmd.Flags().BoolVar(&l.plain, "plain", false, "print one line an event, as to a file, also on a terminal")
+	cmd.Flags().BoolVar(&l.json, "json", false, "print one JSON document a line: every event")
+	oneOf(cmd, "quiet", "verbose", "json")
+	oneOf(cmd, "plain", "json")
+}
+
+// plain is the command as it prints to a file: whole lines, however wide the terminal is.
+func plain(a *app) *app {
+	b := *a
+	b.style.Live, b.style.Width, b.width = false, 0, nil
+	return &b
+}
+
+// turns is who shows what stands behind the events of a run; nil where that is no terminal
+// with colours, or gates and failures alone are wanted.
+func turns(a *app, v turn.Recorder, run agency.RunID, l levels) *turn.Teller {
+	if !a.style.Live || !a.style.Color || l.json || l.quiet {
+		return nil
+	}
+	return &turn.Teller{From: v, Run: run, Style: a.styleNow, Zone: time.Local, Whole: l.verbose}
 }
 
 func watchCommand(a *app) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use: "watch [RUN]", Short: "Follow a run; Ctrl-C only leaves", Args: atMostOne,
-		Long:    "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event. What an agent says is shown while it says it, on terminals alone.\nOn a terminal the steps of a tiered run have a word each: PLAN_START and PLAN_DONE (the visionary plans),\nLEAD_START, BOUNDS_READY, SYNTH_DONE and LEAD_DONE (a lead parts and joins the design), SPEC_START and SPEC_DONE\n(a specialist's part), MESH_START and MESH_DONE (a squad lead parts its tasks), SWARM_START (they begin), START,\nDONE, FAIL, RETRY (an implementer; START and DONE with --verbose), VERIFY_START and VERDICT (verifiers judge),\nACCEPT (the visionary judges the whole). Else an event's type stands there. --verbose is the default where the\nrun's visibility.log_level is verbose.",
+		Long:    "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --quiet, --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event. What an agent says is shown while it says it, on terminals alone.\nOn a terminal the steps of a tiered run have a word each: PLAN_START and PLAN_DONE (the visionary plans),\nLEAD_START, BOUNDS_READY, SYNTH_DONE and LEAD_DONE (a lead parts and joins the design), SPEC_START and SPEC_DONE\n(a specialist's part), MESH_START and MESH_DONE (a squad lead parts its tasks), SWARM_START (they begin), START,\nDONE, FAIL, RETRY (an implementer; START and DONE with --verbose), VERIFY_START and VERDICT (verifiers judge),\nACCEPT (the visionary judges the whole). Else an event's type stands there. --verbose is the default where the\nrun's visibility.log_level is verbose.",
 		Example: "  agency watch k3f9d2ab --verbose\n  agency watch k3f9d2ab --since 10m\n  agency watch k3f9d2ab --json | jq .summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !f.plain && !f.json && draws(a) {
+			if !f.plain && !f.json && !f.quiet && draws(a) {
 				return watchLive(cmd.Context(), a, args, f)
 			}
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
@@ -48,9 +78,7 @@ func watchCommand(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show every event")
-	cmd.Flags().BoolVar(&f.plain, "plain", false, "one line an event, no application")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON event a line")
+	f.define(cmd)
 	cmd.Flags().StringVar(&f.since, "since", "", "only events after an event's id, or of the last `10m`")
 	return cmd
 }
@@ -209,8 +237,8 @@ func typedGoal(line string) (goal string, f runFlags, err error) {
 }
 
 func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, f watchFlags) error {
-	if f.plain { // whole lines, however wide the terminal is
-		a.style.Live, a.style.Width, a.width = false, 0, nil
+	if f.plain {
+		a = plain(a)
 	}
 	after, from, err := since(f.since, a.now())
 	if err != nil {
@@ -220,7 +248,7 @@ func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, f watchFlag
 		if after, err = before(ctx, v, run.ID, after, from); err != nil {
 			return err
 		}
-		err := a.follow(ctx, c, run, followOptions{json: f.json, verbose: f.verbose, after: after, known: run.LastEvent, stays: true})
+		err := a.follow(ctx, c, run, followOptions{levels: f.levels, after: after, known: run.LastEvent, stays: true})
 		var e exit
 		if errors.As(err, &e) { // looking succeeded, however the run stands
 			return nil
@@ -252,7 +280,7 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 	style := a.style
 	style.Live = false
 	well := healthOf(ctx, v, run.ID)
-	log := tui.NewLog(a.out, tui.LogOptions{Style: style, Verbose: f.verbose || well.verbose, Zone: time.Local, Health: well})
+	log := tui.NewLog(a.out, tui.LogOptions{Style: style, Verbose: f.verbose || well.verbose && !f.quiet, Quiet: f.quiet, Zone: time.Local, Health: well})
 	for ev, err := range v.Events(ctx, api.EventQuery{Run: run.ID, After: after}) {
 		if err != nil {
 			return err
@@ -403,10 +431,22 @@ func (f *follower) listen(ctx context.Context) (stop func()) {
 				}
 			}
 			_ = f.log.Say(batch...) // a terminal that is gone is noticed by the next event
+			for _, d := range batch {
+				f.told(ctx, d)
+			}
 		}
 	})
 	return func() {
 		cancel()
 		work.Wait()
 	}
+}
+
+// told has an answer stand in the log once it is whole.
+func (f *follower) told(ctx context.Context, d api.Delta) {
+	if f.turns == nil || !d.Done || d.Turn == 0 {
+		return
+	}
+	by := agency.Event{Time: f.a.now(), Role: d.Role, ContractID: d.Contract}
+	_ = f.log.Told(d.Session, d.Turn, f.turns.Said(ctx, d.Session, d.Turn, by)) // likewise
 }

@@ -109,9 +109,13 @@ func (c *Client) Diff(ctx context.Context, run agency.RunID) (DiffDoc, error) {
 	return get[DiffDoc](ctx, c, runPath(run, "/diff"), nil)
 }
 
-// Transcript gives a session's conversation.
-func (c *Client) Transcript(ctx context.Context, run agency.RunID, session agency.SessionID) (TranscriptDoc, error) {
-	return get[TranscriptDoc](ctx, c, runPath(run, "/transcript"), url.Values{"session": {string(session)}})
+// Transcript gives a session's conversation, or a turn of it.
+func (c *Client) Transcript(ctx context.Context, run agency.RunID, session agency.SessionID, turn ...int) (TranscriptDoc, error) {
+	q := url.Values{"session": {string(session)}}
+	if n := Turn(turn); n > 0 {
+		q.Set("turn", strconv.Itoa(n))
+	}
+	return get[TranscriptDoc](ctx, c, runPath(run, "/transcript"), q)
 }
 
 // Messages gives the messages of a run, oldest first.

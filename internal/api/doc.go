@@ -39,7 +39,9 @@ type Looker interface {
 // Recorder reads what a run recorded in full.
 type Recorder interface {
 	Diff(ctx context.Context, run agency.RunID) (DiffDoc, error)
-	Transcript(ctx context.Context, run agency.RunID, session agency.SessionID) (TranscriptDoc, error)
+	// Transcript gives a session's conversation, or of a turn, of which one is given at most,
+	// at least that.
+	Transcript(ctx context.Context, run agency.RunID, session agency.SessionID, turn ...int) (TranscriptDoc, error)
 	Messages(ctx context.Context, run agency.RunID) ([]MessageDoc, error)
 	Gates(ctx context.Context, run agency.RunID) ([]agency.Gate, error)
 }

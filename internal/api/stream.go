@@ -32,10 +32,13 @@ type Delta struct {
 	Contract agency.ContractID `json:"contract,omitempty"`
 	Agent    agency.AgentID    `json:"agent,omitempty"`
 	Role     agency.RoleID     `json:"role,omitempty"`
-	Turn     int               `json:"turn,omitempty"` // of the transcript, from 1
+	Turn     int               `json:"turn,omitempty"`  // of the transcript, from 1
+	Model    string            `json:"model,omitempty"` // that is asked, since Asked
+	Asked    time.Time         `json:"asked,omitzero"`
 	Kind     DeltaKind         `json:"kind,omitempty"`
 	Text     string            `json:"text,omitempty"`
-	// Begins says that the answer begins here: what the session said before is over.
+	// Begins says that the answer begins here: what the session said before is over. Without a
+	// text its Model is asked, and nothing of the answer has come.
 	Begins bool `json:"begins,omitempty"`
 	// Lost is how many bytes before Text are not told.
 	Lost int64 `json:"lost,omitempty"`

@@ -83,3 +83,11 @@ func decodeTree(b []byte) (d InspectDoc, err error) {
 	err = gob.NewDecoder(bytes.NewReader(b)).Decode(&d)
 	return d, err
 }
+
+// Turn is the turn that was given, if any; else 0.
+func Turn(of []int) int {
+	if len(of) == 0 {
+		return 0
+	}
+	return of[0]
+}

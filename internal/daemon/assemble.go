@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
@@ -115,7 +116,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 			Code: symbols, DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Slots: slots.Folder(o.Place.Root), Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
 		}),
 	}
-	p.bell, p.stream = budget.NewBell(db), stream.New(secrets.Redactor)
+	p.bell, p.stream = budget.NewBell(db), stream.New(secrets.Redactor, time.Now)
 	p.above = ledger(o, db, epoch, p.bell.Ring)
 	if err := p.refresh(ctx); err != nil { // whoever starts a run hears it, too
 		o.Log.Error("limits across runs", "error", err)

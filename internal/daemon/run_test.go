@@ -331,6 +331,10 @@ rules:
 	if err != nil || len(talk.Lines) < 3 {
 		t.Fatalf("%d lines, %v", len(talk.Lines), err)
 	}
+	turn, err := c.Transcript(t.Context(), "run-1", talk.Session.ID, 1)
+	if err != nil || len(turn.Lines) == 0 || len(turn.Lines) >= len(talk.Lines) || turn.Lines[0].Role != "assistant" || turn.Lines[0].Turn != 1 {
+		t.Errorf("the first turn alone: %+v, %v", turn.Lines, err)
+	}
 	if b, err := json.Marshal(talk); err != nil || bytes.Contains(b, []byte("sk-canary-8f3a1b")) {
 		t.Errorf("the key is in the transcript: %s %v", b, err)
 	}

@@ -3,12 +3,12 @@ package mode
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/contractrun/team"
+	"agency/internal/regexp"
 	"agency/internal/schedule"
 )
 

@@ -349,7 +349,9 @@ func (s *Server) transcript(r *http.Request) (api.TranscriptDoc, error) {
 	if err != nil {
 		return api.TranscriptDoc{}, err
 	}
-	return s.o.View.Transcript(r.Context(), run, agency.SessionID(r.URL.Query().Get("session")))
+	q := r.URL.Query()
+	turn, _ := strconv.Atoi(q.Get("turn")) // none: all of them
+	return s.o.View.Transcript(r.Context(), run, agency.SessionID(q.Get("session")), turn)
 }
 
 func runOf(r *http.Request) (agency.RunID, error) {

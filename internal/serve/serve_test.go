@@ -48,7 +48,7 @@ type house struct {
 func newHouse(n int) *house {
 	h := &house{
 		run: api.RunDoc{ID: "run-1", Goal: "g", State: agency.StateRunning}, more: make(chan struct{}), idle: make(chan struct{}, 1),
-		said: stream.New(func() *agency.Redactor { return nil }),
+		said: stream.New(func() *agency.Redactor { return nil }, time.Now),
 	}
 	for i := range n {
 		h.events = append(h.events, agency.Event{ID: int64(i + 1), RunID: "run-1", Type: "log", Summary: strings.Repeat("x", 1000)})
@@ -96,7 +96,7 @@ func (h *house) Cost(_ context.Context, run agency.RunID, of ...api.Extent) (api
 
 func (h *house) Diff(context.Context, agency.RunID) (api.DiffDoc, error) { return api.DiffDoc{}, nil }
 
-func (h *house) Transcript(_ context.Context, _ agency.RunID, s agency.SessionID) (api.TranscriptDoc, error) {
+func (h *house) Transcript(_ context.Context, _ agency.RunID, s agency.SessionID, turn ...int) (api.TranscriptDoc, error) {
 	return api.TranscriptDoc{Session: api.SessionDoc{ID: s}}, nil
 }
 

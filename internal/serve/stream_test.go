@@ -16,7 +16,7 @@ func TestStreamIsHeardWhileItIsSaid(t *testing.T) {
 	c := open(t, h)
 	s := h.said.Open("run-1", api.Delta{Session: "run-1/main/attempt-1", Contract: "main", Agent: "main", Role: agency.RoleGeneralist})
 	defer s.Close()
-	s.Begin(1)
+	s.Begin(1, "p/m")
 	s.Say(llm.Said{Kind: llm.SaidText, Text: "I look"})
 	var heard strings.Builder
 	for d, err := range c.Stream(t.Context(), "run-1") {
@@ -47,7 +47,7 @@ func TestStuckListenerHoldsNobody(t *testing.T) {
 	c := open(t, h)
 	s := h.said.Open("run-1", api.Delta{Session: "s"})
 	defer s.Close()
-	s.Begin(1)
+	s.Begin(1, "p/m")
 	for d, err := range c.Stream(t.Context(), "nobody-knows") {
 		if agency.KindOf(err) != agency.KindNotFound {
 			t.Errorf("%+v, %v", d, err)

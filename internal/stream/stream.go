@@ -10,6 +10,7 @@ package stream
 import (
 	"slices"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"agency/internal/agency"
@@ -24,6 +25,7 @@ const kept = 16 << 10
 // concurrent use.
 type Hub struct {
 	redactor func() *agency.Redactor
+	now      func() time.Time
 
 	mu   sync.Mutex
 	runs map[agency.RunID]*talk
@@ -36,8 +38,8 @@ type talk struct {
 }
 
 // New makes a hub; redactor gives what takes the secrets out that are known now.
-func New(redactor func() *agency.Redactor) *Hub {
-	return &Hub{redactor: redactor, runs: map[agency.RunID]*talk{}}
+func New(redactor func() *agency.Redactor, now func() time.Time) *Hub {
+	return &Hub{redactor: redactor, now: now, runs: map[agency.RunID]*talk{}}
 }
 
 // talk is that of a run; h.mu is held.
@@ -80,6 +82,8 @@ type Source struct {
 	said   said
 	answer int // from 1
 	turn   int
+	model  string // that is asked
+	asked  time.Time
 	done   bool
 }
 
@@ -123,8 +127,9 @@ func (s *Source) Close() {
 	s.hub.drop(s.run)
 }
 
-// Begin begins an answer of a turn; that of the one before is gone.
-func (s *Source) Begin(turn int) {
+// Begin begins an answer of a turn, for which a model is asked now; that of the one before is
+// gone.
+func (s *Source) Begin(turn int, model string) {
 	if s == nil {
 		return
 	}
@@ -132,7 +137,8 @@ func (s *Source) Begin(turn int) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	s.answer++
-	s.said, s.turn, s.done = said{}, turn, false
+	s.said, s.turn, s.model, s.asked, s.done = said{}, turn, model, s.hub.now(), false
+	s.hub.talk(s.run).wake()
 }
 
 // Say takes in a piece of the answer.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,11 +21,13 @@ import (
 	"agency/internal/stream"
 )
 
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 const key = "sk-ant-api03-R2D2c3poLuke9xWz-7fKqPvN3mYt8aQ"
 
 func hub(secrets ...string) *stream.Hub {
 	r := agency.NewRedactor(secrets...)
-	return stream.New(func() *agency.Redactor { return r })
+	return stream.New(func() *agency.Redactor { return r }, func() time.Time { return noon })
 }
 
 func who(session string) api.Delta {
@@ -51,7 +54,7 @@ func TestWhatIsSaidIsTold(t *testing.T) {
 		tail := h.Tail("r")
 		defer tail.Close()
 		s := h.Open("r", who("s"))
-		s.Begin(1)
+		s.Begin(1, "p/m")
 		s.Say(llm.Said{Kind: llm.SaidThinking, Text: "hm"})
 		s.Say(text("I "))
 		s.Say(text("look"))
@@ -63,7 +66,7 @@ func TestWhatIsSaidIsTold(t *testing.T) {
 			return d
 		}
 		first := one(api.DeltaThinking, "hm")
-		first.Begins = true
+		first.Begins, first.Model, first.Asked = true, "p/m", noon
 		check := func(want ...api.Delta) {
 			t.Helper()
 			if diff := cmp.Diff(want, next(t, tail)); diff != "" {
@@ -82,17 +85,19 @@ func TestWhatIsSaidIsTold(t *testing.T) {
 		done := at
 		done.Done = true
 		check(done)
-		s.Begin(2)
+		s.Begin(2, "p/m")
 		s.Say(text("more"))
 		at.Turn = 2
 		begun := one(api.DeltaText, "more")
-		begun.Begins = true
+		begun.Begins, begun.Model, begun.Asked = true, "p/m", noon
 		check(begun)
 		// A try that breaks off is said again, and a session that is gone says no more.
-		s.Begin(2)
+		s.Begin(2, "p/m")
+		asked := at
+		asked.Begins, asked.Model, asked.Asked = true, "p/m", noon
+		check(asked) // before anything of it is said
 		s.Say(text("again"))
-		begun.Text = "again"
-		check(begun)
+		check(one(api.DeltaText, "again"))
 		s.Close()
 		done.Turn = 2
 		check(done)
@@ -105,7 +110,7 @@ func TestWhoComesLater(t *testing.T) {
 	for _, run := range []string{"r", "other"} {
 		s := h.Open(agency.RunID(run), who("s-"+run))
 		defer s.Close()
-		s.Begin(3)
+		s.Begin(3, "p/m")
 		s.Say(text("of " + run))
 	}
 	tail := h.Tail("r")
@@ -123,7 +128,7 @@ func TestSecretsInPieces(t *testing.T) {
 		tail := h.Tail("r")
 		s := h.Open("r", who("s"))
 		var all strings.Builder
-		s.Begin(1)
+		s.Begin(1, "p/m")
 		for _, piece := range []string{"the key is " + key[:at], key[at:] + " as", " you see. ", key} {
 			s.Say(text(piece))
 			if d := tail.Told(); len(d) > 0 {
@@ -150,7 +155,7 @@ func TestSlowListenerLosesTheOldest(t *testing.T) {
 	defer slow.Close()
 	s := h.Open("r", who("s"))
 	defer s.Close()
-	s.Begin(1)
+	s.Begin(1, "p/m")
 	const lines = 5000
 	var all strings.Builder
 	for i := range lines {
@@ -204,7 +209,7 @@ func TestManySpeakAndNobodyWaits(t *testing.T) {
 	for i := range 8 {
 		speakers.Go(func() {
 			s := h.Open("r", who(fmt.Sprint(i)))
-			s.Begin(1)
+			s.Begin(1, "p/m")
 			for range 100 {
 				s.Say(text("and "))
 			}
@@ -222,7 +227,7 @@ func TestManySpeakAndNobodyWaits(t *testing.T) {
 	}
 	var none *stream.Hub
 	quiet := none.Open("r", who("s"))
-	quiet.Begin(1)
+	quiet.Begin(1, "p/m")
 	quiet.Say(text("x"))
 	quiet.Done()
 	quiet.Close()

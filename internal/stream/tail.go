@@ -104,15 +104,15 @@ func (s *Source) ends(m mark) api.Delta {
 
 // since appends what a source has said since a mark.
 func (s *Source) since(out []api.Delta, m mark) ([]api.Delta, mark) {
-	if m.answer < s.answer && s.said.end == 0 && !s.done {
-		if m.answer > 0 && !m.done {
-			out, m.done = append(out, s.ends(m)), true
-		}
-		return out, m
-	}
 	fresh := m.answer < s.answer
+	told := !fresh
 	if fresh {
 		m = mark{answer: s.answer}
+	}
+	if fresh && s.said.end == 0 && !s.done { // whoever looks on sees how long it takes to begin
+		d := s.who
+		d.Turn, d.Model, d.Asked, d.Begins = s.turn, s.model, s.asked, true
+		return append(out, d), m
 	}
 	for _, p := range s.said.parts {
 		end := p.from + int64(len(p.text))
@@ -121,6 +121,9 @@ func (s *Source) since(out []api.Delta, m mark) ([]api.Delta, mark) {
 		}
 		d := s.who
 		d.Kind, d.Turn, d.Begins, fresh = p.kind, s.turn, fresh, false
+		if d.Begins {
+			d.Model, d.Asked = s.model, s.asked
+		}
 		d.Lost = max(0, p.from-m.at)
 		d.Text = string(p.text[max(0, m.at-p.from):])
 		m.at = end
@@ -131,7 +134,7 @@ func (s *Source) since(out []api.Delta, m mark) ([]api.Delta, mark) {
 		out = append(out, d)
 	}
 	if s.done && !m.done {
-		if m.at > 0 {
+		if told || m.at > 0 {
 			out = append(out, s.ends(m))
 		}
 		m.done = true

@@ -12,8 +12,12 @@ import (
 )
 
 // Transcript is a session's conversation, block by block. An empty name is the
-// run's last session.
-func (r *Reader) Transcript(ctx context.Context, id agency.RunID, name agency.SessionID) (api.TranscriptDoc, error) {
+// run's last session. Of a turn it is what was said in that and the results of its calls,
+// of the session that is named in full.
+func (r *Reader) Transcript(ctx context.Context, id agency.RunID, name agency.SessionID, only ...int) (api.TranscriptDoc, error) {
+	if n := api.Turn(only); n > 0 && strings.HasPrefix(string(name), string(id)+"/") {
+		return turnOf(ctx, r, name, n)
+	}
 	doc, err := r.Inspect(ctx, id)
 	if err != nil {
 		return api.TranscriptDoc{}, err
@@ -41,6 +45,23 @@ func (r *Reader) Transcript(ctx context.Context, id agency.RunID, name agency.Se
 		}
 	}
 	return out, nil
+}
+
+// turnOf is a turn of a conversation. Nothing else of the run is read for it: who follows a run
+// asks with each.
+func turnOf(ctx context.Context, r *Reader, s agency.SessionID, n int) (api.TranscriptDoc, error) {
+	out := api.TranscriptDoc{Session: api.SessionDoc{ID: s}, Lines: []api.MessageLine{}}
+	var messages []llm.Message
+	err := r.read(ctx, func(q *store.Snapshot) (err error) {
+		messages, err = record.OfTurn(q, s, n)
+		return err
+	})
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			out.Lines = append(out.Lines, line(n, m.Role, b))
+		}
+	}
+	return out, err
 }
 
 func pick(doc api.InspectDoc, name agency.SessionID) (api.SessionDoc, error) {

@@ -258,6 +258,7 @@ func (c compactor) summarise(ctx context.Context, about *about, f *compaction) (
 		return nil, err
 	}
 	ask := asker(c)
+	defer ask.Stream.Done()
 	a, took, err := ask.request(ctx, req, ask.forSummary(req))
 	f.took, f.asked = took, a
 	var fault *llm.Fault

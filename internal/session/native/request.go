@@ -38,6 +38,7 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 	req := c.req
 	req.MaxOutput, req.Cache = c.turn.out, c.prefix().String()
 	begun := c.r.o.Now()
+	defer c.Stream.Done() // once it is stored: who hears it reads the whole answer then
 	a, took, err := c.request(ctx, req, pay)
 	if err == nil {
 		c.dear = ""
@@ -103,7 +104,6 @@ func (c asker) paused(ctx context.Context) (*session.Outcome, error) {
 // reserved. An error of the payer ends it.
 func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay payer) (asked, error) {
 	a, sent := asked{held: c.lineup.Names[0]}, false
-	defer c.Stream.Done()
 	for ev, err := range c.lineup.Model.Ask(ctx, req) {
 		if err != nil {
 			var f *llm.Fault
@@ -129,7 +129,7 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 				return a, err
 			}
 			sent = true
-			c.Stream.Begin(c.turn.N)
+			c.Stream.Begin(c.turn.N, a.held)
 			work.work()
 		case llm.Retrying:
 			if err := c.again(ctx, &a, ev.Cause); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -473,6 +474,14 @@ func TestViews(t *testing.T) {
 		if !strings.HasPrefix(system, "# Generalist (generalist)\n") || len(msgs) != 10 {
 			t.Errorf("transcript of %d messages", len(msgs))
 		}
+		of, err := record.OfTurn(q, out.Claim.Session, 2)
+		must(t, err)
+		if len(of) != 2 || !slices.Equal(calledBy(of[0]), calledBy(msgs[3])) || len(of[1].Blocks) != len(msgs[4].Blocks) {
+			t.Errorf("the second turn is %+v", of)
+		}
+		if last, err := record.OfTurn(q, out.Claim.Session, 5); err != nil || len(last) != 1 {
+			t.Errorf("the last turn is %+v, %v", last, err)
+		}
 		return nil
 	})
 	k.write(func(tx *store.Tx) error { return record.Forget(tx, testRun) })
@@ -483,4 +492,12 @@ func TestViews(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// calledBy are the ids of a message's calls.
+func calledBy(m llm.Message) (ids []string) {
+	for _, u := range m.Calls() {
+		ids = append(ids, u.ID)
+	}
+	return ids
 }

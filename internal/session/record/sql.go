@@ -39,6 +39,9 @@ const (
 	selectMessages   = `SELECT blob FROM session_message WHERE session_id = ? AND seq >= ? ORDER BY seq`
 	selectTranscript = `SELECT blob FROM session_message WHERE session_id = ? AND copied = 0 ORDER BY seq`
 
+	// What was said in a turn, and to it: the answer, then the results of its calls.
+	selectOfTurn = `SELECT blob FROM session_message WHERE session_id = ? AND copied = 0 AND turn BETWEEN ? AND ? ORDER BY seq`
+
 	insertImage = `INSERT INTO session_image (session_id, blob) VALUES (?, ?) ON CONFLICT (session_id, blob) DO NOTHING`
 
 	beginTry = `INSERT INTO session_try (session_id, turn, idx, tries) VALUES (?, ?, ?, 1)

@@ -104,6 +104,21 @@ func Transcript(q Reader, id agency.SessionID) (system string, said []llm.Messag
 	return string(text), said, nil
 }
 
+// OfTurn is what a session's model said in a turn, and below it the results of its calls.
+func OfTurn(q Reader, id agency.SessionID, turn int) (out []llm.Message, err error) {
+	said, err := messages(q, selectOfTurn, string(id), turn, turn+1)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	for _, m := range said {
+		switch {
+		case m.Role == llm.Assistant && len(out) == 0, m.Role == llm.User && len(out) == 1:
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
 // Forget removes a run's sessions; the caller removes the run.
 func Forget(tx *store.Tx, run agency.RunID) error {
 	for _, stmt := range append(deletePerSession(), deleteWindows, deleteSessions) {

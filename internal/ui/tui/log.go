@@ -17,6 +17,7 @@ import (
 type LogOptions struct {
 	Style   Style
 	Verbose bool           // also events that matter only to whoever looks for a fault
+	Quiet   bool           // gates, failures and the end alone
 	Zone    *time.Location // of the times shown; nil: UTC
 	Now     func() time.Time
 	// Width asks for the terminal's columns, which may change while it is
@@ -49,6 +50,7 @@ type Log struct {
 	mu       sync.Mutex
 	progress Progress
 	saying   Saying
+	awaited  Awaited
 	asked    string // stands in the place of the progress
 	held     int    // by how many who have the terminal to themselves
 	kept     strings.Builder
@@ -65,22 +67,43 @@ func NewLog(out io.Writer, o LogOptions) *Log {
 	return &Log{out: out, o: o}
 }
 
+// Around is what stands in the log before an event and below it, whole lines.
+type Around struct{ Before, Below string }
+
 // Event prints one event, and what became of the progress.
-func (l *Log) Event(ev agency.Event) (err error) {
+func (l *Log) Event(ev agency.Event) error { return l.EventIn(ev, Around{}) }
+
+// EventIn is Event with what stands around it.
+func (l *Log) EventIn(ev agency.Event, around Around) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d, _ := agency.DecodeDetail(ev) // none of a newer version
 	better := l.add(ev, d)
-	if better != "" {
+	if better != "" && !l.o.Quiet {
 		told := agency.NewEvent(ev.RunID, agency.SeverityInfo, better, agency.Log{})
 		told.Time, told.Role, told.ContractID = ev.Time, ev.Role, ev.ContractID
 		defer func() { err = errors.Join(err, l.write(l.line(told)+"\n")) }()
 	}
-	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.width() > 0 && routine(ev, d)) {
+	text := around.Before
+	if l.shows(ev, d) {
+		l.runWidth = max(l.runWidth, len(ev.RunID)+2)
+		text += l.line(ev) + "\n"
+	}
+	if text += around.Below; text == "" {
 		return l.redraw()
 	}
-	l.runWidth = max(l.runWidth, len(ev.RunID)+2)
-	return l.write(l.line(ev) + "\n")
+	return l.write(text)
+}
+
+// shows tells whether an event is for who reads the log.
+func (l *Log) shows(ev agency.Event, d agency.Detail) bool {
+	switch {
+	case l.o.Quiet:
+		return ev.Category == agency.CategoryGate || ev.Severity.AtLeast(agency.SeverityError) || ev.ContractID == "" && StateAfter(ev).Final()
+	case l.o.Verbose:
+		return true
+	}
+	return ev.Severity.AtLeast(agency.SeverityInfo) && (l.width() <= 0 || !routine(ev, d))
 }
 
 // Print writes text above the progress line.
@@ -102,6 +125,8 @@ func (l *Log) Seen(ev agency.Event) {
 // add takes an event in, and gives what it shows of an agent that gets on again.
 func (l *Log) add(ev agency.Event, d agency.Detail) string {
 	l.progress.Take(ev, d)
+	l.awaited.Take(ev, d)
+	l.saying.Take(d)
 	if l.o.Health == nil {
 		return ""
 	}
@@ -117,12 +142,21 @@ func (l *Log) Tick() error {
 	return l.redraw()
 }
 
-// Say takes in what agents say, and shows the latest line of it above the progress.
+// Say takes in what agents say, and shows the end of it above the progress.
 func (l *Log) Say(said ...api.Delta) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.saying.Add(said...)
+	l.awaited.Hear(l.now(), said...)
 	return l.redraw()
+}
+
+// Told prints what was said in a turn, which stands below the log no more.
+func (l *Log) Told(id agency.SessionID, turn int, text string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.saying.Told(id, turn)
+	return l.write(text)
 }
 
 // Stands takes in how far the run is and what it is likely to come to, for the progress
@@ -232,6 +266,7 @@ func (l *Log) draw() string {
 	if !l.o.Style.Live || l.stopped || l.o.Away != nil && l.o.Away() {
 		return ""
 	}
+	l.progress.Awaits, l.progress.Calls = l.awaited.Line(l.now()), l.saying.Doing()
 	text, color := l.progress.line(l.elapsed()), dim
 	if l.asked != "" {
 		text, color = l.asked, bold+";"+yellow
@@ -242,11 +277,22 @@ func (l *Log) draw() string {
 	text = cut(text, l.width()-1)
 	l.shown = []int{columns(text)}
 	text = l.o.Style.paint(color, text)
-	if said := l.saying.Latest(l.width() - 1); said != "" {
-		l.shown = []int{columns(said), l.shown[0]}
-		text = l.o.Style.paint(plain, said) + "\n" + text
+	if l.o.Quiet {
+		return text
+	}
+	said := l.saying.Seen(l.width() - 1)
+	for i := len(said) - 1; i >= 0; i-- {
+		l.shown = slices.Insert(l.shown, 0, columns(said[i]))
+		text = l.o.Style.paint(dim, said[i]) + "\n" + text
 	}
 	return text
+}
+
+func (l *Log) now() time.Time {
+	if l.o.Now == nil {
+		return time.Time{}
+	}
+	return l.o.Now()
 }
 
 func (l *Log) elapsed() time.Duration {
@@ -406,62 +452,4 @@ func textColor(ev agency.Event) string {
 		return dim
 	}
 	return plain
-}
-
-// step is what an event of a role means in a tiered run.
-type step struct {
-	event agency.EventType
-	role  agency.RoleID
-}
-
-// codes are the steps of tiered runs in one word each, for the eye on a terminal (docs/cli.md, agency watch).
-var codes = map[step]string{
-	{"spawned", agency.RoleVisionary}: "PLAN_START", {"plan_submitted", agency.RoleVisionary}: "PLAN_DONE", {"run_judged", agency.RoleVisionary}: "ACCEPT",
-	{"spawned", agency.RoleLead}: "LEAD_START", {"completed", agency.RoleLead}: "LEAD_DONE",
-	{"spawned", agency.RoleArchitect}: "SPEC_START", {"completed", agency.RoleArchitect}: "SPEC_DONE",
-	{"spawned", agency.RoleSquadLead}: "MESH_START", {"plan_submitted", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
-	{agency.SwarmStartedType, agency.RoleImplementer}: "SWARM_START",
-	{"spawned", agency.RoleImplementer}:               "START", {"completed", agency.RoleImplementer}: "DONE", {"failed", agency.RoleImplementer}: "FAIL", {"retried", agency.RoleImplementer}: "RETRY",
-	{"spawned", agency.RoleVerifier}: "VERIFY_START", {"review_submitted", agency.RoleVerifier}: "VERDICT",
-}
-
-// word is what an event is called: on a terminal a step of a tiered run by its code. What
-// programs read has the event's type.
-func (l *Log) word(ev agency.Event) string {
-	code := codes[step{ev.Type, ev.Role}]
-	if ev.Type == agency.PublishedType && ev.Role == agency.RoleLead {
-		code = published(ev)
-	}
-	if code != "" && l.width() > 0 && named(ev) {
-		return code
-	}
-	return string(ev.Type)
-}
-
-// published is the code of what a lead published, where it ends a step of the design.
-func published(ev agency.Event) string {
-	d, err := agency.DecodeDetail(ev)
-	if p, ok := d.(*agency.Published); ok && err == nil {
-		switch p.Kind {
-		case agency.ArtifactBoundaries:
-			return "BOUNDS_READY"
-		case agency.ArtifactArchitecture:
-			return "SYNTH_DONE"
-		}
-	}
-	return ""
-}
-
-// named tells whether an event is the step that its code names: a leader that begins to
-// judge begins no plan, and a session that ends is no contract that is done.
-func named(ev agency.Event) bool {
-	switch ev.Type {
-	case "spawned":
-		return !agency.JudgesTier(ev.ContractID)
-	case "completed":
-		d, err := agency.DecodeDetail(ev)
-		c, ok := d.(*agency.Completed)
-		return err == nil && ok && c.Session == ""
-	}
-	return true
 }

@@ -1,15 +1,13 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"strings"
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/api"
-	"agency/internal/text"
 )
 
 // Progress is a run as its events tell it: a fold, so that a watcher that
@@ -26,6 +24,8 @@ type Progress struct {
 	Forecast agency.RunForecast // as last heard
 	Share    float64            // of the run, as last heard
 	Health   string             // of agents that do not just work
+	Awaits   string             // the model that is waited for
+	Calls    string             // the tool that an agent calls now
 }
 
 // Add takes one event in. Events of a newer version change nothing.
@@ -120,6 +120,9 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if p.Gates > 0 { // first, for a narrow terminal cuts the end off
 		parts = append(parts, fmt.Sprintf("%d waiting for you", p.Gates))
 	}
+	if p.Awaits != "" {
+		parts = append(parts, p.Awaits)
+	}
 	if p.Share > 0 {
 		parts = append(parts, percent(p.Share))
 	}
@@ -133,8 +136,8 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if elapsed >= time.Second {
 		parts = append(parts, Elapsed(elapsed))
 	}
-	if p.Gates == 0 && p.Doing != "" {
-		parts = append(parts, p.Doing)
+	if doing := cmp.Or(p.Doing, p.Calls); p.Gates == 0 && doing != "" {
+		parts = append(parts, doing)
 	}
 	if p.Health != "" {
 		parts = append(parts, p.Health)
@@ -186,91 +189,4 @@ func Elapsed(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	}
-}
-
-// Saying is what the agents of a run say at the moment: a fold of what a stream tells.
-// Its zero value is nobody; copies that were made before keep what they know.
-type Saying struct {
-	of   map[agency.SessionID]saying
-	last agency.SessionID // who said something last
-}
-
-// saying is the end of one answer.
-type saying struct {
-	by   api.Delta // of its newest piece, without the text
-	text string
-}
-
-// mostSaid bounds what is kept of an answer, in bytes.
-const mostSaid = 16 << 10
-
-// Add takes in what was said.
-func (s *Saying) Add(said ...api.Delta) {
-	s.of = maps.Clone(s.of)
-	if s.of == nil {
-		s.of = map[agency.SessionID]saying{}
-	}
-	for _, d := range said {
-		now := s.of[d.Session]
-		switch {
-		case d.Begins:
-			now = saying{}
-		case d.Lost > 0:
-			now.text = text.Ellipsis
-		}
-		if now.text != "" && !d.Done && d.Kind != now.by.Kind {
-			now.text += "\n"
-		}
-		now.text += d.Text
-		if over := len(now.text) - mostSaid; over > mostSaid/4 {
-			now.text = text.Ellipsis + strings.ToValidUTF8(now.text[over:], "")
-		}
-		if d.Done {
-			d.Kind = now.by.Kind
-		} else {
-			s.last = d.Session
-		}
-		d.Text, now.by = "", d
-		s.of[d.Session] = now
-	}
-}
-
-// Text is what a session says in an answer of a turn that is newer than one, clean; empty:
-// nothing is known of it.
-func (s Saying) Text(id agency.SessionID, after int) string {
-	now := s.of[id]
-	if now.by.Turn <= after {
-		return ""
-	}
-	return Clean(now.text)
-}
-
-// Line is the latest line that a session says, in so many columns: of a longer one its
-// end, where it goes on. Empty: it says nothing now.
-func (s Saying) Line(id agency.SessionID, width int) string {
-	now, known := s.of[id]
-	if !known || now.by.Done || width < 1 {
-		return ""
-	}
-	line := ""
-	for l := range strings.Lines(now.text[max(0, len(now.text)-mostSaid):]) {
-		if l = Line(l); l != "" {
-			line = l
-		}
-	}
-	return end(line, width)
-}
-
-// Latest is Line of who said something last, with who it is.
-func (s Saying) Latest(width int) string {
-	by := s.of[s.last].by
-	who := string(by.Role)
-	if by.Contract != "" && by.Contract != agency.MainContract {
-		who = by.Contract.Post()
-	}
-	who = Line(who) + ": "
-	if line := s.Line(s.last, width-columns(who)); line != "" {
-		return who + line
-	}
-	return ""
 }

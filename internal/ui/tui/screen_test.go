@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"agency/internal/agency"
 	"agency/internal/api"
 )
 
@@ -111,17 +112,22 @@ func TestSayingIsRedrawnInPlace(t *testing.T) {
 	_ = l.Say(api.Delta{Session: "s", Role: "generalist", Turn: 1, Kind: api.DeltaText, Begins: true, Text: "First\x1b[2J\nI look at " + strings.Repeat("the very long ", 6) + "parser"})
 	got := out.String()
 	lines := strings.Split(strings.TrimPrefix(got, "\r\x1b[K"), "\n")
-	if len(lines) != 2 || columns(lines[0]) != 59 || !strings.HasPrefix(lines[0], "generalist: …") || !strings.HasSuffix(lines[0], "long parser") || !strings.HasPrefix(lines[1], "running ·") {
+	if len(lines) != 4 || lines[0] != "  First" || columns(lines[1]) > 59 || !strings.HasPrefix(lines[1], "  I look at the very") || !strings.HasSuffix(lines[2], "long parser") || !strings.HasPrefix(lines[3], "running ·") {
 		t.Errorf("shows %q", got)
 	}
 	out.Reset()
 	width = 30 // each line is broken in two
 	_ = l.Event(someEvents()[2])
-	if !strings.HasPrefix(out.String(), "\r\x1b[2A\x1b[J") {
+	if !strings.HasPrefix(out.String(), "\r\x1b[5A\x1b[J") {
 		t.Errorf("takes away %q", out.String())
 	}
 	out.Reset()
 	_ = l.Say(api.Delta{Session: "s", Turn: 1, Done: true})
+	if !strings.Contains(out.String(), "parser") { // its calls are carried out
+		t.Errorf("what is said is gone: %q", out.String())
+	}
+	out.Reset()
+	_ = l.Event(agency.NewEvent("r", agency.SeverityInfo, "turn 1", agency.TurnCompleted{Session: "s", Turn: 1}))
 	if strings.Contains(out.String(), "parser") {
 		t.Errorf("what is said stays: %q", out.String())
 	}
@@ -133,12 +139,27 @@ func TestLatest(t *testing.T) {
 	before := s
 	s.Add(api.Delta{Session: "a", Contract: "parser", Role: "scaffolder", Turn: 1, Kind: api.DeltaThinking, Text: "hm", Begins: true},
 		api.Delta{Session: "a", Contract: "parser", Role: "scaffolder", Turn: 1, Kind: api.DeltaTool, Text: "read_file {\"path\":"})
-	for width, want := range map[int]string{80: `parser: read_file {"path":`, 20: `parser: …le {"path":`} {
-		if got := s.Latest(width); got != want {
+	for width, want := range map[int]string{80: "  hm|  read_file {\"path\":", 15: "  hm|  read_file|  {\"path\":"} {
+		if got := strings.Join(s.Seen(width), "|"); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if before.Latest(80) != "" || s.Text("a", 1) != "" || s.Text("a", 0) != "hm\nread_file {\"path\":" {
-		t.Errorf("%q, %q", before.Latest(80), s.Text("a", 0))
+	b := s
+	b.Add(api.Delta{Session: "b", Contract: "docs", Turn: 1, Kind: api.DeltaText, Text: "I too", Begins: true})
+	if got := strings.Join(b.Seen(20), "|"); got != "parser: …le {\"path\":|docs: I too" {
+		t.Errorf("two say %q", got)
+	}
+	b.Add(api.Delta{Session: "a", Turn: 1, Kind: api.DeltaTool, Text: "\"a\\tb\\n\"}"}, api.Delta{Session: "a", Turn: 1, Done: true})
+	b.Take(&agency.TurnCompleted{Session: "b", Turn: 1})
+	b.Told("a", 1)
+	if got := strings.Join(b.Seen(40), "|"); got != "  read_file {\"path\":\"a    b|  \"}" {
+		t.Errorf("what is carried out: %q", got)
+	}
+	b.Add(api.Delta{Session: "b", Turn: 1, Kind: api.DeltaText, Text: "late", Begins: true})
+	if got := b.Seen(40); len(got) != 2 {
+		t.Errorf("what is over is said: %q", got)
+	}
+	if s.Doing() != "" || strings.Join(before.Seen(80), "") != "" || s.Text("a", 1) != "" || s.Text("a", 0) != "hm\nread_file {\"path\":" {
+		t.Errorf("%q, %q", before.Seen(80), s.Text("a", 0))
 	}
 }

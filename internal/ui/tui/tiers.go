@@ -121,3 +121,61 @@ func amendments(st Style, all []agency.PathAmendment, tier agency.Tier) string {
 	}
 	return "\n" + st.paint(bold, "Deeper than planned:") + "\n" + b.String()
 }
+
+// step is what an event of a role means in a tiered run.
+type step struct {
+	event agency.EventType
+	role  agency.RoleID
+}
+
+// codes are the steps of tiered runs in one word each, for the eye on a terminal (docs/cli.md, agency watch).
+var codes = map[step]string{
+	{"spawned", agency.RoleVisionary}: "PLAN_START", {"plan_submitted", agency.RoleVisionary}: "PLAN_DONE", {"run_judged", agency.RoleVisionary}: "ACCEPT",
+	{"spawned", agency.RoleLead}: "LEAD_START", {"completed", agency.RoleLead}: "LEAD_DONE",
+	{"spawned", agency.RoleArchitect}: "SPEC_START", {"completed", agency.RoleArchitect}: "SPEC_DONE",
+	{"spawned", agency.RoleSquadLead}: "MESH_START", {"plan_submitted", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
+	{agency.SwarmStartedType, agency.RoleImplementer}: "SWARM_START",
+	{"spawned", agency.RoleImplementer}:               "START", {"completed", agency.RoleImplementer}: "DONE", {"failed", agency.RoleImplementer}: "FAIL", {"retried", agency.RoleImplementer}: "RETRY",
+	{"spawned", agency.RoleVerifier}: "VERIFY_START", {"review_submitted", agency.RoleVerifier}: "VERDICT",
+}
+
+// word is what an event is called: on a terminal a step of a tiered run by its code. What
+// programs read has the event's type.
+func (l *Log) word(ev agency.Event) string {
+	code := codes[step{ev.Type, ev.Role}]
+	if ev.Type == agency.PublishedType && ev.Role == agency.RoleLead {
+		code = published(ev)
+	}
+	if code != "" && l.width() > 0 && named(ev) {
+		return code
+	}
+	return string(ev.Type)
+}
+
+// published is the code of what a lead published, where it ends a step of the design.
+func published(ev agency.Event) string {
+	d, err := agency.DecodeDetail(ev)
+	if p, ok := d.(*agency.Published); ok && err == nil {
+		switch p.Kind {
+		case agency.ArtifactBoundaries:
+			return "BOUNDS_READY"
+		case agency.ArtifactArchitecture:
+			return "SYNTH_DONE"
+		}
+	}
+	return ""
+}
+
+// named tells whether an event is the step that its code names: a leader that begins to
+// judge begins no plan, and a session that ends is no contract that is done.
+func named(ev agency.Event) bool {
+	switch ev.Type {
+	case "spawned":
+		return !agency.JudgesTier(ev.ContractID)
+	case "completed":
+		d, err := agency.DecodeDetail(ev)
+		c, ok := d.(*agency.Completed)
+		return err == nil && ok && c.Session == ""
+	}
+	return true
+}
