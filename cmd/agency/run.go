@@ -34,11 +34,7 @@ type runFlags struct {
 	untracked, images          []string
 }
 
-func runCommand(a *app) *cobra.Command {
-	var f runFlags
-	cmd := &cobra.Command{
-		Use: "run GOAL | run -f FILE | run FILE | run --continue RUN GOAL | run --agent NAME [INPUT]", Short: "Start a run and follow it",
-		Long: `Starts a run on the repository of the working directory and follows it.
+const runHelp = `Starts a run on the repository of the working directory and follows it.
 
 The run starts from HEAD; uncommitted files are left out and named. Those that
 you ask for go along as a commit of their own, which the merge gate and agency
@@ -69,8 +65,9 @@ run that waits at its merge gate it is a reject with the goal as its reason.
 With --agent an agent of a file answers INPUT, or what stands on standard input,
 with all agents that it comes to: the answer alone is standard output. It sees a
 checkout of HEAD, where its tools are for one, and nothing of it lands; with
---no-repo there is no repository.`,
-		Example: `  agency run "Parse durations like 1h30m in config.Load; add tests"
+--no-repo there is no repository.`
+
+const runExamples = `  agency run "Parse durations like 1h30m in config.Load; add tests"
   agency run "Fix the flaky test in ./queue" --budget 2 --yes
   agency run "Drop the v1 endpoints" --detach
   agency run "Drop the v1 endpoints" --mode contract --dry-run
@@ -81,7 +78,13 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
   agency run team.yaml
   agency run --agent security-engineer "What may go wrong in ./auth?" >answer.md
   git diff | agency run --agent code-reviewer --no-repo
-  agency inspect k3f9d2ab --plan --json >plan.json; agency run plan.json`,
+  agency inspect k3f9d2ab --plan --json >plan.json; agency run plan.json`
+
+func runCommand(a *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "run GOAL | run -f FILE | run FILE | run --continue RUN GOAL | run --agent NAME [INPUT]", Short: "Start a run and follow it",
+		Long: runHelp, Example: runExamples,
 		Args: oneGoal,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := wanted(cmd.Context(), a, f, args, cmd.InOrStdin())
