@@ -108,6 +108,9 @@ type Subject struct {
 	Measure []string
 	// Env is added to the command's environment.
 	Env []string
+	// Ahead is the time of processors that building for the command took before it: the
+	// receipt counts it, as it counts what a command builds itself.
+	Ahead time.Duration
 	// Idle has the command stand back where others want a processor.
 	Idle bool
 }
@@ -288,7 +291,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return r, d, false, err
 	}
 	defer got.close()
-	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, CPU: got.res.CPU.Seconds(), Cause: cause(got.res.Cause)}
+	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, CPU: (got.res.CPU + s.Ahead).Seconds(), Cause: cause(got.res.Cause)}
 	o, ok := got.read()
 	r.Output = o.text.Clip(testreport.MaxOutput)
 	if ok {
@@ -392,7 +395,7 @@ func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string)
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: limitsOf(c.limits, cmd), Reads: c.o.Reads,
-		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env), Seals: s.Seals,
+		Hosts: c.Hosts(cmd), Env: slices.Clone(s.Env), Seals: s.Seals,
 	}
 	if cmd.Kind == agency.CheckSetup {
 		spec.Env = append(spec.Env, c.o.Online...)
@@ -403,8 +406,8 @@ func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string)
 	return spec, err
 }
 
-// hosts are those that a command may reach: setup has more.
-func (c *Checker) hosts(cmd Command) []string {
+// Hosts are those that a command may reach: setup has more.
+func (c *Checker) Hosts(cmd Command) []string {
 	if cmd.Kind != agency.CheckSetup {
 		return c.o.Hosts
 	}

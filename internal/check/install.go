@@ -126,7 +126,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 		return r, context.Cause(ctx)
 	}
 	r = agency.Receipt{
-		Kind: agency.CheckSetup, Command: in.Line, ExitCode: res.ExitCode, Cause: cause(res.Cause),
+		Kind: agency.CheckSetup, Command: in.Line, ExitCode: res.ExitCode, CPU: res.CPU.Seconds(), Cause: cause(res.Cause),
 		Output: testreport.Clip(string(res.Output), testreport.MaxOutput), Tree: s.Tree, RunID: s.Run, ContractID: s.Contract,
 		Env: env, Duration: (time.Since(started) - waited).Seconds(),
 	}

@@ -118,7 +118,7 @@ func (c *Checker) env(ctx context.Context, s Subject, cmd Command, now bool) (ha
 		Work      string   `json:",omitempty"`
 	}{
 		5, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), limitsOf(c.limits, cmd), c.o.Reads,
-		installed, s.Coverage, c.hosts(cmd), s.Env, c.layerNames(ctx, s.Contract), online, world, work,
+		installed, s.Coverage, c.Hosts(cmd), s.Env, c.layerNames(ctx, s.Contract), online, world, work,
 	})
 	if err != nil { // plain data
 		return "", false

@@ -67,15 +67,17 @@ type Checkout struct {
 	// Env is added to the environment of its commands.
 	Env []string
 
-	maker *Maker
-	name  string // of the checkout and of its cache layer
-	stage check.Stage
-	tree  agency.OID
-	ready bool
-	mixed bool // a command that is not the run's own was at work in it
-	place sandbox.Place
-	setup *agency.Receipt
-	made  []agency.ReceiptID
+	maker    *Maker
+	name     string // of the checkout and of its cache layer
+	stage    check.Stage
+	tree     agency.OID
+	ready    bool
+	built    time.Duration // of processors, for the tests of the command builtFor
+	builtFor string
+	mixed    bool // a command that is not the run's own was at work in it
+	place    sandbox.Place
+	setup    *agency.Receipt
+	made     []agency.ReceiptID
 	// twice are receipts of several runs of a command, by its line.
 	twice map[string][]agency.Receipt
 }
@@ -153,7 +155,8 @@ func (b *Checkout) Build(ctx context.Context, cmd check.Command) (did bool, err 
 	}
 	s := b.Subject()
 	s.Seals, s.Idle = true, false
-	_, _, err = b.maker.Checker.Output(ctx, s, line, cmd.Timeout)
+	_, res, err := b.maker.Checker.Ask(ctx, s, check.Command{Line: line, Timeout: cmd.Timeout}, b.maker.Checker.Hosts(cmd))
+	b.built, b.builtFor = res.CPU, cmd.Line
 	b.Renew() // what stands around the tests has run
 	return true, err
 }
@@ -182,6 +185,9 @@ func (b *Checkout) execute(ctx context.Context, s check.Subject, cmd check.Comma
 func (b *Checkout) really(ctx context.Context, s check.Subject, cmd check.Command) (agency.Receipt, error) {
 	s.Fresh, s.Seals = true, s.Stage == check.StageBase && b.seals(cmd)
 	b.mixed = b.mixed || !s.Seals
+	if cmd.Line == b.builtFor {
+		s.Ahead, b.built, b.builtFor = b.built, 0, ""
+	}
 	r, err := b.maker.Checker.Run(ctx, s, cmd)
 	b.maker.took += Seconds(r.Duration)
 	return b.note(r), err

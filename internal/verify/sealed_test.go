@@ -99,6 +99,44 @@ func TestTheBaseIsBuiltFirst(t *testing.T) {
 	}
 }
 
+// The receipt of the base's tests counts the time of processors that was taken to build them
+// ahead, as if they had built it themselves.
+func TestTheBaseCountsItsBuild(t *testing.T) {
+	w := newWorld(t, map[string]string{"go.mod": goMod, "p.go": "package p\n", "p_test.go": `package p
+
+import (
+	"flag"
+	"syscall"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	var used syscall.Rusage
+	for used.Utime.Sec < 2 && flag.Lookup("test.run") != nil && built() {
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	}
+	m.Run()
+}
+
+func built() bool {
+	flag.Parse()
+	return flag.Lookup("test.run").Value.String() == "^$"
+}
+
+func TestX(*testing.T) {}
+`})
+	w.verifier = verify.New(w.options)
+	spec := w.change(map[string]string{"two.go": "package p\n"})
+	if err := w.verifier.Ahead(t.Context(), spec, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range w.receipts() {
+		if r.Kind == agency.CheckTest && r.CPU < 2 {
+			t.Errorf("%s: %v s of processors", r.Command, r.CPU)
+		}
+	}
+}
+
 // A setup that the build needs does not wait for the build.
 func TestSetupComesBeforeTheBuild(t *testing.T) {
 	w := newWorld(t, map[string]string{"go.mod": goMod, "p.go": "package p\n", "p_test.go": leavesMark("base")})
