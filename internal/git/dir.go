@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"agency/internal/agency"
 	"agency/internal/regexp"
@@ -116,6 +117,48 @@ func (d Dir) env() []string {
 
 func (d Dir) run(ctx context.Context, args ...string) ([]byte, error) {
 	return d.program.run(ctx, command{dir: &d, args: args})
+}
+
+// answered asks about an object once: what an object is never changes, and a directory of
+// ours loses none while it is used.
+func (d Dir) answered(what string, id agency.OID, ask func() (agency.OID, error)) (agency.OID, error) {
+	if d.user {
+		return ask()
+	}
+	key := strings.Join([]string{d.GitDir, d.objects, what, string(id)}, "\x00")
+	if got, ok := d.program.answers.get(key); ok {
+		return got, nil
+	}
+	got, err := ask()
+	if err == nil {
+		d.program.answers.put(key, got)
+	}
+	return got, err
+}
+
+// answers are what was said of objects lately.
+type answers struct {
+	mu sync.Mutex
+	of map[string]agency.OID
+}
+
+// answersMost is how many are kept, of some hundred bytes each.
+const answersMost = 4096
+
+func (a *answers) get(key string) (agency.OID, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	got, ok := a.of[key]
+	return got, ok
+}
+
+func (a *answers) put(key string, got agency.OID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of == nil || len(a.of) >= answersMost {
+		a.of = map[string]agency.OID{}
+	}
+	a.of[key] = got
 }
 
 // paths lists the names that a command writes, those before an error beside it.

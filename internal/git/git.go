@@ -54,6 +54,7 @@ type Program struct {
 	version  string
 	programs func() ([]string, error) // folders that git's programs are in
 	opts     Options
+	answers  answers
 }
 
 // The oldest git that has merge-tree --write-tree.

@@ -1,11 +1,16 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 	"agency/internal/regexp"
 	"agency/internal/text"
 )
@@ -50,7 +55,7 @@ func (r Refs) ResolveTree(ctx context.Context, id agency.OID) (agency.OID, error
 	if err := checkOID(id); err != nil {
 		return "", err
 	}
-	return r.resolve(ctx, string(id)+"^{tree}")
+	return r.dir.answered("tree", id, func() (agency.OID, error) { return r.resolve(ctx, string(id)+"^{tree}") })
 }
 
 func (r Refs) resolve(ctx context.Context, rev string) (agency.OID, error) {
@@ -71,11 +76,14 @@ func (o Objects) Type(ctx context.Context, id agency.OID) (string, error) {
 	if err := checkOID(id); err != nil {
 		return "", err
 	}
-	out, err := o.dir.run(ctx, "cat-file", "-t", string(id))
+	kind, err := o.dir.answered("type", id, func() (agency.OID, error) {
+		out, err := o.dir.run(ctx, "cat-file", "-t", string(id))
+		return agency.OID(strings.TrimSpace(string(out))), err
+	})
 	if f := (*Failure)(nil); errors.As(err, &f) {
 		return "", agency.Errorf(agency.KindNotFound, "object %s: %w", id, err)
 	}
-	return strings.TrimSpace(string(out)), err
+	return string(kind), err
 }
 
 var badRef = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$`)
@@ -96,6 +104,9 @@ func (r Refs) Get(ctx context.Context, ref string) (agency.OID, error) {
 	if err := CheckRef(ref); err != nil {
 		return "", err
 	}
+	if id, known := r.loose(ref); known {
+		return id, nil
+	}
 	out, err := r.dir.run(ctx, "show-ref", "--verify", "--quiet", "--hash", "--", ref)
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Status == 1 {
 		return "", nil
@@ -111,6 +122,31 @@ func (r Refs) Get(ctx context.Context, ref string) (agency.OID, error) {
 		return "", err
 	}
 	return parseOID(out)
+}
+
+// loose reads a branch, or a ref of ours, from its own file, as git keeps those that have
+// moved lately. Not known: it is packed, names another ref, or is kept in another way, and git
+// must be asked. Who packs refs writes the pack first.
+func (r Refs) loose(ref string) (id agency.OID, known bool) {
+	if !strings.HasPrefix(ref, "refs/heads/") && !strings.HasPrefix(ref, "refs/agency/") {
+		return "", false // of some others each worktree has its own
+	}
+	at := cmp.Or(r.dir.common, r.dir.GitDir)
+	said, err := bounded.ReadAt(filepath.Join(at, filepath.FromSlash(ref)), 128)
+	if err == nil {
+		id, err = parseOID(said)
+		return id, err == nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", false
+	}
+	for _, name := range []string{"packed-refs", "reftable"} {
+		if _, err := os.Lstat(filepath.Join(at, name)); !errors.Is(err, fs.ErrNotExist) {
+			return "", false
+		}
+	}
+	_, err = os.Stat(filepath.Join(at, "refs")) // else there is no repository
+	return "", err == nil
 }
 
 // Below lists full ref names below a prefix such as "refs/heads/agency" with
