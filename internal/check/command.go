@@ -63,15 +63,17 @@ package check
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"io/fs"
+	"mvdan.cc/sh/v3/syntax"
 	"slices"
 	"strings"
 	"time"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/sandbox"
 	"agency/internal/text"
 )
 
@@ -247,4 +249,32 @@ func Touched(line string, paths []string) (touched string, left []string) {
 		return line, nil
 	}
 	return strings.Join(lines, " && "), left
+}
+
+// Output is the standard output of a command that only asks, such as `go list`:
+// no receipt is kept of it. False where it failed or wrote more than is kept.
+func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout time.Duration) ([]byte, bool, error) {
+	out, res, err := c.Ask(ctx, s, Command{Line: line, Timeout: timeout}, c.o.Hosts)
+	return out, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutErr == nil, err
+}
+
+// Ask runs a command of which no receipt is kept, with a way out to some hosts only. What
+// it prints is kept up to 4 MiB; res.StdoutErr tells that there was more.
+func (c *Checker) Ask(ctx context.Context, s Subject, cmd Command, hosts []string) (text []byte, res sandbox.Result, err error) {
+	var out answer
+	spec, err := c.spec(ctx, s, cmd, cmd.Line)
+	spec.Stdout, spec.Hosts = &out, hosts
+	if err != nil {
+		return nil, res, err
+	}
+	res, err = c.Exec(ctx, s, Command{Line: cmd.Line}, spec)
+	if err != nil {
+		return nil, res, fmt.Errorf("%s: %w", cmd.Line, err)
+	}
+	if res.Cause == sandbox.CauseCancelled {
+		if err := context.Cause(ctx); err != nil {
+			return nil, res, err
+		}
+	}
+	return out.text, res, nil
 }
