@@ -21,7 +21,7 @@ type inspectFlags struct {
 	tier, brief, contract, transcript, thread string
 	sarif                                     string
 	messages, decisions, plan, report, json   bool
-	quality                                   bool
+	quality, checks                           bool
 }
 
 // settledDoc is what the agents of a run settled between them.
@@ -35,7 +35,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
-		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --quality\n  agency inspect k3f9d2ab --sarif findings.sarif\n  agency inspect k3f9d2ab --json",
+		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --checks\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --quality\n  agency inspect k3f9d2ab --sarif findings.sarif\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.tier != "" && !slices.Contains([]string{"t1", "t2", "t3", "t4", "t5"}, f.tier) {
 				return usage("--tier %s: want t1, t2, t3, t4 or t5", f.tier)
@@ -47,6 +47,7 @@ func inspectCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
+	cmd.Flags().BoolVar(&f.checks, "checks", false, "what was checked, and the end of what each check printed; with --json all that is kept of it")
 	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, how far each has come, dead letters and conflicts")
 	cmd.Flags().BoolVar(&f.decisions, "decisions", false, "what the agents decided together: each key with its value, why and by whom; and the names that only one contract may take")
 	cmd.Flags().StringVar(&f.thread, "thread", "", "all that was said in the thread of the message `ID`")
@@ -57,9 +58,9 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
 	cmd.Flags().StringVar(&f.tier, "tier", "", "what a `TIER` of a tiered run did, published and decided: t1 to t5")
 	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take, also while its gate waits; with --json as the file that agency run takes, but of a tiered run, whose visionary plans anew")
-	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "tier", "quality", "sarif", "plan"}
+	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "tier", "quality", "sarif", "checks", "plan"}
 	oneOf(cmd, views...)
-	for _, view := range views[:len(views)-1] { // a plan is shown also of one contract
+	for _, view := range views[:len(views)-2] { // checks and a plan are shown also of one contract
 		oneOf(cmd, "contract", view)
 	}
 	return cmd
@@ -67,8 +68,11 @@ func inspectCommand(a *app) *cobra.Command {
 
 // extent is what of a run is shown: the tree is asked for alone where nothing else is.
 func (f inspectFlags) extent() api.Extent {
-	if f == (inspectFlags{contract: f.contract}) {
+	switch f {
+	case inspectFlags{contract: f.contract}:
 		return api.Tree
+	case inspectFlags{contract: f.contract, checks: true, json: f.json}:
+		return api.Checks
 	}
 	return api.Whole
 }
@@ -111,12 +115,12 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		return a.show(f.json, t, func() string { return tui.Thread(a.style, t) })
 	}
 	if only := f.contract + f.brief; only != "" {
-		if doc.Contracts, err = one(doc, agency.ContractID(only)); err != nil {
+		if err := one(&doc, agency.ContractID(only)); err != nil {
 			return err
 		}
-		for i, p := range doc.Planned {
-			doc.Planned[i].Contracts = slices.DeleteFunc(slices.Clone(p.Contracts), func(c agency.Contract) bool { return c.ID != agency.ContractID(only) })
-		}
+	}
+	if f.checks {
+		return a.show(f.json, doc.Receipts, func() string { return tui.Checks(a.style, doc) })
 	}
 	if f.tier != "" {
 		return a.show(f.json, doc, func() string { return a.tier(doc, agency.Tier(f.tier)) })
@@ -181,13 +185,21 @@ func threadOf(doc api.InspectDoc, id agency.MessageID) (api.ThreadDoc, error) {
 	return api.ThreadDoc{}, agency.Errorf(agency.KindNotFound, "run %s has no message %q", doc.ID, id).WithMend("agency inspect %s --messages", doc.ID)
 }
 
-func one(doc api.InspectDoc, id agency.ContractID) ([]api.ContractDoc, error) {
-	for _, c := range doc.Contracts {
-		if c.ID == id {
-			return []api.ContractDoc{c}, nil
-		}
+// one leaves of a run what is about one of its contracts.
+func one(doc *api.InspectDoc, id agency.ContractID) error {
+	at := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == id })
+	if at < 0 {
+		return agency.Errorf(agency.KindNotFound, "run %s has no contract %s", doc.ID, id).WithMend("agency inspect %s", doc.ID)
 	}
-	return nil, agency.Errorf(agency.KindNotFound, "run %s has no contract %s", doc.ID, id).WithMend("agency inspect %s", doc.ID)
+	doc.Contracts = doc.Contracts[at : at+1]
+	doc.Sessions = slices.DeleteFunc(doc.Sessions, func(s api.SessionDoc) bool { return s.Contract != id })
+	doc.Agents = slices.DeleteFunc(doc.Agents, func(a api.AgentDoc) bool { return a.Contract != id })
+	doc.Receipts = slices.DeleteFunc(doc.Receipts, func(r api.ReceiptDoc) bool { return r.Contract != id })
+	doc.Landings = slices.DeleteFunc(doc.Landings, func(l api.LandingDoc) bool { return l.Contract != id })
+	for i, p := range doc.Planned {
+		doc.Planned[i].Contracts = slices.DeleteFunc(slices.Clone(p.Contracts), func(c agency.Contract) bool { return c.ID != id })
+	}
+	return nil
 }
 
 // printPlan prints a run's plan.

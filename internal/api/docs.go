@@ -38,7 +38,8 @@ type RunDoc struct {
 	FinishedAt     time.Time  `json:"finished_at,omitzero"`
 	Gates          []GateDoc  `json:"gates"` // that wait
 	// Live tells that a host works on it now.
-	Live bool `json:"live,omitempty"`
+	Live     bool   `json:"live,omitempty"`
+	WaitsFor string `json:"waits_for,omitempty"` // an answer that takes long, and since when
 	// Follows is the run where this one begins, FollowedBy are those that begin here; Doc
 	// of one run alone does not tell these.
 	Follows    *agency.Follows `json:"follows,omitempty"`
@@ -232,8 +233,7 @@ type ContractDoc struct {
 	// Progress is how far it has come in its attempt, 0 to 1.
 	Progress float64        `json:"progress_percent"`
 	Criteria []agency.Proof `json:"criteria"`
-	// WaitsFor is what is scarce on the machine and a command of it waits for now, such as
-	// "gpu (1 of 1 in use)".
+	// WaitsFor is what it waits for now: something scarce, its model, or contracts before it.
 	WaitsFor string `json:"waits_for,omitempty"`
 	// Red are the checks that did not pass when it was last checked; Unproved,
 	// Expectations and Unchecked are those of its last verdict.
@@ -272,7 +272,7 @@ type SessionDoc struct {
 	HealthReason string     `json:"health_reason,omitempty"`
 }
 
-// ReceiptDoc is a receipt without its output.
+// ReceiptDoc is a receipt. Output is there where Checks are asked for.
 type ReceiptDoc struct {
 	ID       agency.ReceiptID  `json:"id"`
 	Contract agency.ContractID `json:"contract_id"`
@@ -289,6 +289,7 @@ type ReceiptDoc struct {
 	Stage    string            `json:"stage,omitempty"` // on what: work, base, claim, landing, target, or that of a trial
 	Trial    string            `json:"trial,omitempty"` // what a trial of the tests ran on: it says nothing of the work
 	Red      *agency.Red       `json:"red,omitempty"`   // why it does not pass
+	Output   string            `json:"output,omitempty"`
 }
 
 // LandingDoc is a commit that the run put on a branch.
@@ -456,11 +457,6 @@ type ResultDoc struct {
 	ExitCode int             `json:"exit_code"`
 	// Answer is that of a run of an agent.
 	Answer string `json:"answer,omitempty"`
-}
-
-// StartedDoc is the first line of `run --json`, and all of it with --detach.
-type StartedDoc struct {
-	RunID agency.RunID `json:"run_id"`
 }
 
 // MessageDoc is a message of a run with how far it has come with each

@@ -73,3 +73,8 @@ type Follower struct {
 	What  agency.Following `json:"what"`
 	State agency.RunState  `json:"state"`
 }
+
+// StartedDoc is the first line of `run --json`, and all of it with --detach.
+type StartedDoc struct {
+	RunID agency.RunID `json:"run_id"`
+}

@@ -17,15 +17,17 @@ const (
 	// Tree is what the text of agency inspect and what stands beside a gate are made of: of
 	// a large run a quarter of the whole, and of its cost the limits and what is to come.
 	Tree Extent = "tree"
+	// Checks is a tree with what each check printed.
+	Checks Extent = "checks"
 )
 
 // ParseExtent reads what ends a request for a run.
 func ParseExtent(q url.Values) (Extent, error) {
 	switch e := Extent(q.Get("extent")); e {
-	case Whole, Tree:
+	case Whole, Tree, Checks:
 		return e, nil
 	default:
-		return Whole, agency.Errorf(agency.KindInvalid, "extent %q is not known to this version: want %s, or none", e, Tree)
+		return Whole, agency.Errorf(agency.KindInvalid, "extent %q is not known to this version: want %s, %s, or none", e, Tree, Checks)
 	}
 }
 

@@ -3,7 +3,9 @@ package view
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -64,7 +66,13 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID, of ...api.Extent)
 		if err := healthy(q, k.told.trail, &doc); err != nil {
 			return err
 		}
-		if api.OneOf(of) == api.Tree {
+		switch api.OneOf(of) {
+		case api.Checks:
+			for i := range doc.Receipts {
+				doc.Receipts[i].Output = known.Receipts[i].Output
+			}
+			fallthrough
+		case api.Tree:
 			doc.Report.Acts = agency.ActsOf(known.Gates)
 			return nil
 		}
@@ -221,7 +229,7 @@ func healthy(q store.Querier, trail *overseer.Trail, doc *api.InspectDoc) error 
 }
 
 // longAnswer is how long an answer takes that is waited for.
-const longAnswer = 10 * time.Second
+const longAnswer = 4 * time.Second
 
 // waitsFor is how an agent is whose request has no answer for a while.
 func waitsFor(h overseer.Health, node string, asked []budget.Asked) overseer.Health {
@@ -283,15 +291,23 @@ func progressed(doc *api.InspectDoc, p *agency.Progress) {
 type waits map[agency.ContractID]waiting
 
 type waiting struct {
-	by   agency.AgentID // none: the contract's verification
-	what string
+	by    agency.AgentID // none: the contract's verification
+	what  string
+	until time.Time // of what ends by itself
 }
 
 // add takes an event in. Whatever else whoever waits does shows that it waits no more.
 func (w waits) add(ev agency.Event, d agency.Detail) {
 	switch d := d.(type) {
 	case *agency.ResourceWaited:
-		w[ev.ContractID] = waiting{ev.AgentID, d.String()}
+		w[ev.ContractID] = waiting{by: ev.AgentID, what: d.String()}
+	case *agency.Retried:
+		if d.Session == "" { // an attempt
+			delete(w, ev.ContractID)
+			return
+		}
+		again := ev.Time.Add(time.Duration(d.WaitSeconds * float64(time.Second)))
+		w[ev.ContractID] = waiting{ev.AgentID, fmt.Sprintf("its model: %s, try %d at %s", strings.ReplaceAll(d.Cause, "_", " "), d.Attempt+1, again.Local().Format(time.TimeOnly)), again}
 	case *agency.ResumedAfterCrash, *agency.RunResumed:
 		clear(w)
 	default:
@@ -301,16 +317,39 @@ func (w waits) add(ev agency.Event, d agency.Detail) {
 	}
 }
 
-func (w waits) show(doc *api.InspectDoc) {
+// show shows them in a run as it is at a time, with the contracts that others wait for.
+func (w waits) show(doc *api.InspectDoc, at time.Time) {
 	if doc.State != agency.StateRunning {
 		return
 	}
+	complete := map[agency.ContractID]bool{}
+	for _, c := range doc.Contracts {
+		complete[c.ID] = c.Status == agency.StatusComplete
+	}
+	of := func(id agency.ContractID) waiting {
+		if now := w[id]; now.until.IsZero() || at.Before(now.until) {
+			return now
+		}
+		return waiting{}
+	}
 	for i, c := range doc.Contracts {
-		doc.Contracts[i].WaitsFor = w[c.ID].what
+		doc.Contracts[i].WaitsFor = of(c.ID).what
+		if c.Status == agency.StatusPending || c.Status == agency.StatusBlocked {
+			ahead := slices.DeleteFunc(slices.Clone(c.DependsOn), func(d agency.ContractID) bool { return complete[d] })
+			doc.Contracts[i].WaitsFor = cmp.Or(doc.Contracts[i].WaitsFor, agency.JoinIDs(ahead, ", "))
+		}
 	}
 	for i, a := range doc.Agents {
-		if now := w[a.Contract]; now.by == a.ID && now.what != "" {
+		if now := of(a.Contract); now.by == a.ID && now.what != "" {
 			doc.Agents[i].Activity = "waits for " + now.what
 		}
 	}
+}
+
+// awaited is the answer that a run waits for longest.
+func awaited(asked []budget.Asked, at time.Time) string {
+	if len(asked) == 0 || at.Sub(asked[0].Since) < longAnswer {
+		return ""
+	}
+	return fmt.Sprintf("an answer of %s, asked at %s", asked[0].Model, asked[0].Since.Local().Format(time.TimeOnly))
 }

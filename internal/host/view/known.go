@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -265,5 +266,5 @@ func (t *told) show(doc *api.InspectDoc) {
 	doc.Acceptances, doc.Amendments = slices.Clip(t.acceptances), slices.Clip(t.amendments)
 	doc.Interventions = orEmpty(slices.Clone(t.trail.Interventions()))
 	progressed(doc, &t.progress)
-	t.scarce.show(doc)
+	t.scarce.show(doc, time.Now())
 }

@@ -7,6 +7,7 @@ package view
 import (
 	"context"
 	"iter"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -162,6 +163,13 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, 
 	d.CostUSD, d.Tokens, d.Unpriced = spent.Money.Float(), spent.Tokens, spent.Unpriced
 	if d.LastEvent, err = event.Last(q, run.ID); err != nil || run.State.Final() {
 		return d, err
+	}
+	if d.Live {
+		asked, err := budget.UnderWay(q, run.ID)
+		if err != nil {
+			return d, err
+		}
+		d.WaitsFor = awaited(asked, time.Now())
 	}
 	gates, err := registry.OpenGates(q, run.ID)
 	for _, g := range gates {

@@ -275,6 +275,48 @@ func receipts(st Style, rs []api.ReceiptDoc) string {
 	return out
 }
 
+// mostOutput and mostGreen are how many lines of a check's output are shown: of one that does not
+// pass, and of one that does.
+const mostOutput, mostGreen = 40, 5
+
+// Checks are the checks of a run, each with the end of what it printed.
+func Checks(st Style, d api.InspectDoc) string {
+	if len(d.Receipts) == 0 {
+		return "no check has run yet\n"
+	}
+	var b strings.Builder
+	for _, r := range d.Receipts {
+		how, color, most := "passes", green, mostGreen
+		if r.Red != nil || r.ExitCode != 0 || r.Cause != "" {
+			how, color, most = fmt.Sprintf("exit code %d", r.ExitCode), red, mostOutput
+		}
+		if r.Cause != "" {
+			how += ", " + Line(r.Cause)
+		}
+		if n := r.Passed + r.Failed + r.Skipped; n > 0 {
+			how += fmt.Sprintf(", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
+		}
+		where := cmp.Or(r.Stage, "-") + " of " + cmp.Or(string(r.Contract), string(d.ID))
+		fmt.Fprintf(&b, "\n%s  %s  %s  %s\n", st.paint(bold, string(r.Kind)), Line(r.Command), st.paint(color, how), st.paint(dim, fmt.Sprintf("(%s, tree %s, %.1f s)", where, r.Tree.Short(), r.Seconds)))
+		if r.Red != nil {
+			for _, t := range r.Red.Tests {
+				fmt.Fprintf(&b, "  %s\n", st.paint(red, "failed: "+Line(t.String())))
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(Clean(r.Output)), "\n")
+		if n := len(lines) - most; n > 1 {
+			fmt.Fprintf(&b, "  %s\n", st.paint(dim, fmt.Sprintf("+%d lines before, agency inspect %s --checks --json", n, shortRun(d.ID))))
+			lines = lines[n:]
+		}
+		for _, l := range lines {
+			if l != "" {
+				fmt.Fprintf(&b, "  | %s\n", l)
+			}
+		}
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
 func landings(st Style, ls []api.LandingDoc) string {
 	if len(ls) == 0 {
 		return ""

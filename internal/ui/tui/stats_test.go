@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 )
 
 // The tables of stats fit a terminal of 80 columns, and a model without a price or a
@@ -38,5 +39,30 @@ func TestPercent(t *testing.T) {
 		if got := percent(share); got != want {
 			t.Errorf("%v: %s, want %s", share, got, want)
 		}
+	}
+}
+
+// A check shows the end of what it printed, its failed tests by name, and where the whole lies.
+func TestChecks(t *testing.T) {
+	var d api.InspectDoc
+	d.ID = "make-it-abcdefgh"
+	d.Receipts = []api.ReceiptDoc{
+		{
+			Kind: agency.CheckTest, Command: "make test", ExitCode: 1, Passed: 1, Failed: 1, Stage: "claim", Contract: "main", Tree: "0123456789abcdef", Seconds: 1.5,
+			Red: &agency.Red{Tests: []agency.RedTest{{Name: "TestX\x1b[2J"}}}, Output: strings.Repeat("a line\n", 60) + "the\x1b[2J end\n",
+		},
+		{Kind: agency.CheckBuild, Command: "make", Output: "built\n"},
+	}
+	got := Checks(Style{}, d)
+	for _, want := range []string{
+		"test  make test  exit code 1, passed 1, failed 1, skipped 0  (claim of main, tree 0123456789, 1.5 s)\n  failed: TestX\n",
+		"  +21 lines before, agency inspect abcdefgh --checks --json\n", "  | the end\n\n", "build  make  passes  (- of make-it-abcdefgh", "  | built\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "| a line"); n != mostOutput-1 {
+		t.Errorf("%d lines of output", n)
 	}
 }

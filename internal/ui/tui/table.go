@@ -122,6 +122,9 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 			of, _ := f.What.Words()
 			behind = append(behind, fmt.Sprintf("%s  %s %s", r.ID, of, f.Run))
 		}
+		if r.WaitsFor != "" {
+			behind = append(behind, fmt.Sprintf("%s  waits for %s", r.ID, Line(r.WaitsFor)))
+		}
 		for _, g := range r.Gates {
 			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
 		}
@@ -318,7 +321,8 @@ func limits(c api.CostDoc) string {
 	return "limits: " + strings.Join(parts, ", ")
 }
 
-// Transcript is a session's conversation, block by block.
+// Transcript is a session's conversation, block by block. What every agent of its role is told
+// stands before it, and is only named.
 func Transcript(st Style, d api.TranscriptDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.Session.ID)), d.Session.Role, orDash(d.Session.Outcome))
@@ -328,12 +332,14 @@ func Transcript(st Style, d api.TranscriptDoc) string {
 			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
 		}
 	}
-	block("system", d.System)
+	if n := strings.Count(strings.TrimSpace(d.System), "\n") + 1; d.System != "" {
+		fmt.Fprintf(&b, "%s\n", st.paint(dim, fmt.Sprintf("after a system prompt of %s, which --json has", agency.Things(n, "line", "lines"))))
+	}
 	for _, l := range d.Lines {
 		head := fmt.Sprintf("turn %d  %s  %s", l.Turn, l.Role, l.Kind)
 		switch {
 		case l.Kind == "tool_call":
-			block(head+"  "+Line(l.Tool), string(l.Args))
+			block(head+"  "+Line(l.Tool), plainArgs.Replace(string(l.Args)))
 		case l.Error:
 			block(head+"  error", l.Text)
 		default:
