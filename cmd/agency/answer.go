@@ -208,8 +208,12 @@ func (x answering) Diff(ctx context.Context) (string, error) {
 	return x.screened(diffText(x.f.a.styleNow(), d, false))
 }
 
-func (x answering) Gate(ctx context.Context, g agency.Gate) (string, error) {
-	text, err := x.f.gateText(ctx, g)
+func (x answering) Gate(ctx context.Context, g agency.Gate, whole bool) (string, error) {
+	st := x.f.a.styleNow()
+	if !whole {
+		st.Fold = foldOf(os.Stdout)
+	}
+	text, err := x.f.gateText(ctx, st, g)
 	if err != nil {
 		return "", err
 	}

@@ -119,6 +119,19 @@ func widthOf(f *os.File) int {
 	return width
 }
 
+// besideGate is how many rows of a terminal are left for what stands around what a gate says,
+// leastFold how many lines of that are shown on any.
+const besideGate, leastFold = 16, 12
+
+// foldOf is how many lines of what a gate says are shown on a terminal at once.
+func foldOf(f *os.File) int {
+	_, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(leastFold, height-besideGate)
+}
+
 // styleNow is the style in the terminal's present width.
 func (t *terminal) styleNow() tui.Style {
 	st := t.style

@@ -291,7 +291,7 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	}
 	if !f.o.json {
 		f.shown = true
-		text, err := f.gateText(ctx, this)
+		text, err := f.gateText(ctx, f.a.styleNow(), this)
 		if err != nil {
 			return err
 		}
@@ -306,9 +306,9 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 }
 
 // gateText is a gate for people, with the run as it stands.
-func (f *follower) gateText(ctx context.Context, g agency.Gate) (string, error) {
+func (f *follower) gateText(ctx context.Context, st tui.Style, g agency.Gate) (string, error) {
 	if f.o.closed {
-		return tui.GateText(f.a.styleNow(), g), nil
+		return tui.GateText(st, g), nil
 	}
 	doc, err := f.c.Inspect(ctx, f.run.ID, api.Tree)
 	if err != nil {
@@ -319,7 +319,7 @@ func (f *follower) gateText(ctx context.Context, g agency.Gate) (string, error) 
 		return "", err
 	}
 	cost, err := f.c.Cost(ctx, f.run.ID, api.Tree)
-	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, gates, g)), err
+	return tui.Gate(st, g, beside(st, doc, cost, gates, g)), err
 }
 
 func (f *follower) say(text string) {

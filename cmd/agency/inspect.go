@@ -172,7 +172,7 @@ func (t *terminal) printReport(doc api.InspectDoc, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	return t.show(asJSON, doc.Report, func() string { return tui.Clean(text) })
+	return t.show(asJSON, doc.Report, func() string { return tui.Markdown(t.style, text) })
 }
 
 // threadOf is the thread in which a message stands.

@@ -360,6 +360,9 @@ type Claim struct {
 	Tree     OID        `json:"tree"` // the workspace's tree when it was made
 }
 
+// SaysNothing is the Summary of a Claim whose agent said nothing beside what shows it.
+const SaysNothing = "complete"
+
 // Inputs are what a contract is given to work with, by name: any values of JSON, kept
 // as they were written.
 type Inputs map[string]json.RawMessage

@@ -434,7 +434,7 @@ func (ToolCalled) kind() (EventType, Category)        { return "tool_called", Ca
 func (ToolRefused) kind() (EventType, Category)       { return "tool_refused", CategoryAgent }
 func (TestsRun) kind() (EventType, Category)          { return "tests_run", CategoryVerification }
 func (LintRun) kind() (EventType, Category)           { return "lint_run", CategoryVerification }
-func (Claimed) kind() (EventType, Category)           { return "claimed", CategoryAgent }
+func (Claimed) kind() (EventType, Category)           { return ClaimedType, CategoryAgent }
 func (ModelRouted) kind() (EventType, Category)       { return ModelRoutedType, CategoryAgent }
 func (PlanEstimated) kind() (EventType, Category)     { return PlanEstimatedType, CategoryAgent }
 func (SessionParked) kind() (EventType, Category)     { return "session_parked", CategoryAgent }
@@ -474,6 +474,9 @@ var details = byType(
 	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
 	made[JointVerdictSubmitted], made[AcceptanceSubmitted], made[PathAmendment], made[Published], made[SwarmStarted],
 )
+
+// ClaimedType is the type of the event of a session's claim.
+const ClaimedType EventType = "claimed"
 
 // ModelRoutedType is the type of the event of a routing decision.
 const ModelRoutedType EventType = "model_routed"

@@ -153,7 +153,8 @@ type ReportContract struct {
 	Iterations int        `json:"iterations,omitempty"`
 	Tokens     int64      `json:"tokens"`
 	CostUSD    float64    `json:"cost_usd"`
-	Commits    []OID      `json:"commits"` // its landings on the run's branch
+	Commits    []OID      `json:"commits"`        // its landings on the run's branch
+	Said       string     `json:"said,omitempty"` // by its agent, for who reads the change
 	Files      *Files     `json:"files,omitempty"`
 	Criteria   []Proof    `json:"criteria"`
 	Reviews    []Review   `json:"reviews,omitempty"` // in their order

@@ -14,6 +14,7 @@ import (
 	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/store"
+	"agency/internal/text"
 	"agency/internal/verdicts"
 )
 
@@ -282,6 +283,7 @@ type measuredWork struct {
 	Local    string // edits of the user that land with the work
 	Tests    string // before and after
 	Coverage *agency.Coverage
+	Said     string // by the agents of what landed
 }
 
 // fillReport takes what was measured of the whole run: one number for all who
@@ -292,8 +294,22 @@ func (v *measuredWork) fillReport(r agency.Report) (err error) {
 	if r.Rollup.Total > 1 {
 		v.Report, err = report.Gate(r)
 	}
+	var said []string
+	for _, c := range r.Contracts {
+		switch {
+		case c.Said == "" || c.Status != agency.StatusComplete:
+		case r.Rollup.Total == 1:
+			said = append(said, report.Quote(c.Said))
+		default:
+			said = append(said, fmt.Sprintf("- %s: %s", c.ID, text.OneLine(c.Said, mostSaid)))
+		}
+	}
+	v.Said = strings.Join(said, "\n")
 	return err
 }
+
+// mostSaid bounds what is shown of each agent's words where there are several, in bytes.
+const mostSaid = 300
 
 // fillActs adds who brings what acts on others' machines, and who declared it.
 // What nobody declared is asked about by name, and no --yes answers it.

@@ -20,6 +20,7 @@ type landing struct {
 	o        Options
 	run      *workspace.Run
 	contract agency.Contract
+	said     string // by its agent, of what it claims
 	spec     Spec
 	key      agency.StepKey
 	level    level
@@ -422,17 +423,23 @@ func (l *landing) workspaceName() string {
 	return string(l.spec.Contract)
 }
 
-// message is title, description and the trailers in a paragraph of their own,
-// so that nothing in the description can pass for one.
+// message is title, what the agent says of its work, the description where that is more than the
+// title, and the trailers in a paragraph of their own, so that nothing before can pass for one.
 func (l *landing) message() string {
 	title := strings.TrimSpace(plain(l.contract.Title))
 	if title == "" {
 		title = string(l.spec.Contract)
 	}
 	title, _, _ = strings.Cut(title, "\n")
-	body := strings.TrimSpace(plain(l.contract.Description))
-	if body != "" {
-		body += "\n\n"
+	body := ""
+	about := strings.TrimSpace(plain(l.contract.Description))
+	if l.said != "" && strings.HasPrefix(about, strings.TrimSuffix(title, "…")) { // it is the goal again
+		about = ""
+	}
+	for _, part := range []string{strings.TrimSpace(plain(l.said)), about} {
+		if part != "" {
+			body += part + "\n\n"
+		}
 	}
 	return fmt.Sprintf("%s\n\n%s%s: %s\n%s: %s\n%s: %s\n", title, body,
 		trailerRun, l.spec.Run, trailerContract, l.spec.Contract, trailerStep, l.key)

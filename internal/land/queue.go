@@ -206,7 +206,11 @@ func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcom
 	}
 	l := &landing{o: q.o, run: run, spec: spec, key: key, level: levelOf(q.o, run, record, spec.Line)}
 	if err := q.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		l.contract, err = registry.Contract(s, spec.Run, spec.Contract)
+		if l.contract, err = registry.Contract(s, spec.Run, spec.Contract); err != nil {
+			return err
+		}
+		said, err := registry.Said(s, spec.Run, spec.Contract)
+		l.said = said[spec.Contract]
 		return err
 	}); err != nil {
 		return Outcome{}, err

@@ -52,6 +52,9 @@ func Fold(q *store.Snapshot, r Records, in Input) (_ agency.Report, err error) {
 			return agency.Report{}, err
 		}
 	}
+	if r.said, err = registry.Said(q, r.Run.ID, ""); err != nil {
+		return agency.Report{}, err
+	}
 	g := gatherer{Records: r, in: in, tests: func(r agency.Receipt) ([]agency.TestResult, error) {
 		whole, err := check.Receipt(q, r.ID)
 		return whole.Tests, err
@@ -87,8 +90,9 @@ type Records struct {
 	Landings  []agency.Merged // of contracts, on the run's branch and the lines below it, oldest first
 	Words     *agency.ManagerWords
 
-	covered []check.FileCoverage // of what landed last
-	ledger  budget.Ledger        // whose lines they are
+	said    map[agency.ContractID]string // by agents of what they claimed
+	covered []check.FileCoverage         // of what landed last
+	ledger  budget.Ledger                // whose lines they are
 }
 
 func read(q *store.Snapshot, id agency.RunID) (r Records, err error) {
@@ -273,7 +277,7 @@ func (g *gatherer) contract(c agency.Contract) {
 	v := g.passed[c.ID]
 	line := agency.ReportContract{
 		ID: c.ID, Title: c.Title, Role: c.AssignedRole, Status: c.Status, Error: c.Error, Attempts: c.Attempts, Iterations: c.Iterations,
-		Commits: g.commits[c.ID], Criteria: v.Proofs,
+		Commits: g.commits[c.ID], Criteria: v.Proofs, Said: g.said[c.ID],
 	}
 	if line.Commits == nil {
 		line.Commits = []agency.OID{}

@@ -26,7 +26,7 @@ func Gate(r agency.Report) (string, error) { return render(r, false) }
 
 func render(r agency.Report, whole bool) (string, error) {
 	t, err := template.New("report.md").Option("missingkey=error").Funcs(template.FuncMap{
-		"line": line, "quote": quote, "names": names, "namesOf": namesOf, "files": filesOf, "tests": tests, "share": share, "money": money, "short": agency.OID.Short,
+		"line": line, "quote": Quote, "names": names, "namesOf": namesOf, "files": filesOf, "tests": tests, "share": share, "money": money, "short": agency.OID.Short,
 		"ids":    func(ids []agency.ContractID) string { return agency.JoinIDs(ids, ", ") },
 		"kinds":  func(kinds []agency.CheckKind) string { return agency.JoinIDs(kinds, ", ") },
 		"passed": passed, "things": agency.Things, "cost": CostLine, "localText": LocalText,
@@ -89,8 +89,8 @@ func line(v any) string {
 	return text.Head(strings.Join(strings.Fields(clean(fmt.Sprint(v))), " "), maxLine)
 }
 
-// quote puts each line of a text behind a quote mark.
-func quote(s string) string {
+// Quote is what somebody else wrote as a block of Markdown that it cannot end.
+func Quote(s string) string {
 	return "> " + strings.ReplaceAll(strings.TrimSpace(clean(s)), "\n", "\n> ")
 }
 

@@ -94,7 +94,7 @@ func signalComplete() tool.Tool {
 		if strings.TrimSpace(a.Evidence.text) == "" && len(a.Evidence.list) == 0 {
 			return tool.Refuse("evidence is empty; name a test, a command or a file for each criterion"), nil
 		}
-		done := tool.Complete{Summary: firstOf(a.Outputs, a.Evidence.text, "complete"), Evidence: a.Evidence.list}
+		done := tool.Complete{Summary: firstOf(a.Outputs, a.Evidence.text, agency.SaysNothing), Evidence: a.Evidence.list}
 		for i, e := range done.Evidence {
 			if len(env.Criteria) > 0 && !slices.Contains(env.Criteria, e.Criterion) {
 				return tool.Refuse(fmt.Sprintf("evidence names criterion %s, which the contract does not have; it has: %s",

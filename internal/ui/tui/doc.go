@@ -18,6 +18,7 @@ type Style struct {
 	Color bool // ANSI colours
 	Live  bool // a progress line may be redrawn in place
 	Width int  // columns; 0: unknown, nothing is cut
+	Fold  int  // how many lines of a long text are shown; 0: all
 }
 
 // The colours that are used, by meaning.

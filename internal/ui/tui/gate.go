@@ -118,14 +118,71 @@ func Anomalies(st Style, d api.InspectDoc, gates []agency.Gate, g agency.Gate) s
 	return "  " + st.paint(bold, title) + "\n" + b.String()
 }
 
-// Body is what a gate says, indented, fitted to the terminal and painted.
+// Body is what a gate says, indented, fitted to the terminal and painted, and folded where the
+// style says so.
 func Body(st Style, body string) string {
-	var out []string
-	for line := range strings.Lines(Fit(st, indented(strings.TrimSpace(Clean(body)), "  "))) {
-		text := strings.TrimLeft(line, " ")
-		out = append(out, line[:len(line)-len(text)]+st.markdown(strings.TrimRight(text, " \n")))
+	return strings.Join(folded(st, rendered(st, strings.TrimSpace(body), "  ")), "\n")
+}
+
+// Markdown is what others wrote in Markdown, fitted to the terminal and painted; where there are
+// no colours it is the text itself.
+func Markdown(st Style, text string) string {
+	if !st.Color {
+		return Clean(text)
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(rendered(st, strings.TrimRight(text, "\n"), ""), "\n") + "\n"
+}
+
+// rendered are the lines of Markdown on a terminal: code without its fences, the rest painted.
+func rendered(st Style, body, indent string) (out []string) {
+	code := false
+	for line := range strings.Lines(Fit(st, indented(Clean(body), indent))) {
+		text := strings.TrimLeft(line, " ")
+		at := line[:len(line)-len(text)]
+		text = strings.TrimRight(text, " \n")
+		if said := strings.TrimPrefix(text, "> "); st.Color && said != text {
+			at, text = at+st.paint(dim, ">")+" ", said
+		}
+		fence := strings.HasPrefix(text, "```")
+		code = code != fence
+		switch {
+		case !st.Color, !fence && !code:
+			out = append(out, at+st.markdown(text))
+		case !fence:
+			out = append(out, at+"  "+st.paint(cyan, text))
+		}
+	}
+	return out
+}
+
+// mostBelow is how many entries below another one are shown where a text is folded.
+const mostBelow = 3
+
+// folded leaves out what is too much to be read in passing.
+func folded(st Style, lines []string) []string {
+	if st.Fold <= 0 {
+		return lines
+	}
+	var out []string
+	for i := 0; i < len(lines); {
+		n := 0
+		for i+n < len(lines) && strings.HasPrefix(lines[i+n], "      - ") {
+			n++
+		}
+		if n > mostBelow+1 {
+			out = append(out, lines[i:i+mostBelow]...)
+			out = append(out, "      "+st.paint(dim, fmt.Sprintf("+%d more", n-mostBelow)))
+			i += n
+			continue
+		}
+		out = append(out, lines[i:i+max(n, 1)]...)
+		i += max(n, 1)
+	}
+	if n := len(out) - st.Fold; n > 1 { // the end says which files it changes, and what an approval does
+		end := st.Fold / 3
+		return slices.Concat(out[:st.Fold-end], []string{"", "  " + st.paint(dim, fmt.Sprintf("+%d lines more: v shows all of it", n)), ""}, out[len(out)-end:])
+	}
+	return out
 }
 
 // indented is a text with something before each line that is not empty.

@@ -67,7 +67,7 @@ func answered(st Style, d api.InspectDoc) string {
 	s := fmt.Sprintf("  agent   %s\n  cost    %s, %s tokens\n\n", Line(d.Agent), Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), agency.Count(d.Tokens))
 	s += pattern(st, d.Pattern) + receipts(st, d.Receipts) + interventions(st, d.Interventions)
 	if d.Answer != "" {
-		s += "\n" + st.paint(bold, "Answer:") + "\n" + strings.TrimRight(Clean(d.Answer), "\n") + "\n"
+		s += "\n" + st.paint(bold, "Answer:") + "\n" + strings.TrimRight(Markdown(st, d.Answer), "\n") + "\n"
 	}
 	return s
 }

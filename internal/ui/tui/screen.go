@@ -35,7 +35,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 // program as it is but for what would steer the terminal behind that.
 func (s *Screen) Answer(text string) error {
 	if s.style.Live || s.style.Width > 0 {
-		text = s.safe(text)
+		text = s.safe(Markdown(s.style, text))
 	} else {
 		text = strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) {

@@ -66,3 +66,29 @@ func TestChecks(t *testing.T) {
 		t.Errorf("%d lines of output", n)
 	}
 }
+
+// Markdown is painted where there are colours, and the text itself where there are none.
+func TestMarkdown(t *testing.T) {
+	text := "# Head\n\n1. **Do** this thing and then that thing, too\n2. `run`\n\n```go\nfunc **x**() {}\n```\n\x1b[2J> said\n> ```\n> **x**\n> ```\n"
+	if got, want := Markdown(Style{Width: 30}, text), strings.ReplaceAll(text, "\x1b[2J", ""); got != want {
+		t.Errorf("without colours %q, want %q", got, want)
+	}
+	want := "\x1b[1mHead\x1b[0m\n\n1. \x1b[1mDo\x1b[0m this thing and then\n   that thing, too\n2. \x1b[36mrun\x1b[0m\n\n  \x1b[36mfunc **x**() {}\x1b[0m\n\x1b[2m>\x1b[0m said\n\x1b[2m>\x1b[0m   \x1b[36m**x**\x1b[0m\n"
+	if got := Markdown(Style{Color: true, Width: 30}, text); got != want {
+		t.Errorf("with colours %q,\nwant %q", got, want)
+	}
+}
+
+// A long gate is folded where it is asked about: the tests of a criterion, and what follows.
+func TestFoldedGate(t *testing.T) {
+	body := "Criteria:\n- verified: it works\n" + strings.Repeat("    - TestX\n", 20) + "\nChecks:\n" + strings.Repeat("- one\n", 30)
+	got := Body(Style{Width: 80, Fold: 15}, body)
+	for _, want := range []string{"      - TestX\n      +17 more\n", "  - one\n\n  +23 lines more: v shows all of it\n\n  - one\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	if whole := Body(Style{Width: 80}, body); strings.Count(whole, "TestX") != 20 || strings.Count(whole, "- one") != 30 {
+		t.Errorf("the whole is\n%s", whole)
+	}
+}

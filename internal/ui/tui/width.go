@@ -131,8 +131,10 @@ func hangOf(line string, width int) string {
 	indent := min(len(line)-len(body), width/2)
 	hang := strings.Repeat(" ", indent)
 	switch {
-	case strings.HasPrefix(body, "- "):
+	case strings.HasPrefix(body, "- "), strings.HasPrefix(body, "* "):
 		return hang + "  "
+	case numbered(body) > 0:
+		return hang + strings.Repeat(" ", numbered(body))
 	case strings.HasPrefix(body, "> "):
 		return hang + "> "
 	}
@@ -181,4 +183,13 @@ func words(s string) (out []string) {
 		out = append(out, s[from:])
 	}
 	return out
+}
+
+// numbered is the length of the number that begins an entry of a list; 0: it is none.
+func numbered(body string) int {
+	digits := len(body) - len(strings.TrimLeft(body, "0123456789"))
+	if digits == 0 || digits > 3 || !strings.HasPrefix(body[digits:], ". ") {
+		return 0
+	}
+	return digits + 2
 }

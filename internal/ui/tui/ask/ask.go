@@ -33,8 +33,9 @@ type Run interface {
 	Answer(ctx context.Context, r api.AnswerRequest) (string, error)
 	// Diff is the whole change, for people.
 	Diff(ctx context.Context) (string, error)
-	// Gate is a gate with all that is known beside it, for people.
-	Gate(ctx context.Context, g agency.Gate) (string, error)
+	// Gate is a gate with all that is known beside it, for people: the whole of it, or folded
+	// where it is long.
+	Gate(ctx context.Context, g agency.Gate, whole bool) (string, error)
 	// Leave ends the following; the run goes on waiting.
 	Leave()
 }
@@ -86,7 +87,7 @@ func (a *Asker) stand(ctx context.Context, anew bool) error {
 		return a.Log.Ask("")
 	}
 	if anew {
-		text, err := a.Run.Gate(ctx, a.gates[0])
+		text, err := a.Run.Gate(ctx, a.gates[0], false)
 		if err == nil {
 			err = a.Log.Print(text + "\n")
 		}
@@ -159,7 +160,7 @@ func (a *Asker) press(ctx context.Context, g agency.Gate, key byte) (said string
 	case 'd':
 		return "", a.show(ctx, func() (string, error) { return a.Run.Diff(ctx) })
 	case 'v', '?':
-		return "", a.show(ctx, func() (string, error) { return a.Run.Gate(ctx, g) })
+		return "", a.show(ctx, func() (string, error) { return a.Run.Gate(ctx, g, true) })
 	case '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		if n := int(key - '1'); g.Kind == agency.GateQuestion && n < len(g.Options) {
 			text, err := a.line(g, fmt.Sprintf("answer %q? [y/N] ", tui.Line(g.Options[n])))

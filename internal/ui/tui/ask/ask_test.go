@@ -59,7 +59,7 @@ func (r *run) Answer(_ context.Context, a api.AnswerRequest) (string, error) {
 	return "", nil
 }
 func (r *run) Diff(context.Context) (string, error) { return "the diff\n", nil }
-func (r *run) Gate(_ context.Context, g agency.Gate) (string, error) {
+func (r *run) Gate(_ context.Context, g agency.Gate, _ bool) (string, error) {
 	return "shown: " + string(g.ID), nil
 }
 func (r *run) Leave() { r.answers = append(r.answers, "left") }
