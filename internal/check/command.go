@@ -66,10 +66,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"mvdan.cc/sh/v3/syntax"
 	"slices"
 	"strings"
 	"time"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
