@@ -20,11 +20,15 @@ import (
 
 func resumeCommand(a *app) *cobra.Command {
 	var o followOptions
-	var detach bool
+	var detach, rebase bool
 	cmd := &cobra.Command{
 		Use: "resume RUN", Short: "Let a paused or interrupted run go on, and follow it", Args: oneRun,
-		Long: "Lets a run go on that was paused, or whose host or provider failed. Nothing that was finished is done\nagain. A run that has ended is only reported, with its exit code.",
+		Long: "Lets a run go on that was paused, or whose host or provider failed. Nothing that was finished is done\nagain. A run that has ended is only reported, with its exit code.\n\nWith --rebase a run that waits at its merge gate, or ended on its branch, is brought together with what the\nbranch that it is for has come to: by an agent where both changed the same lines, which is told what either\nside meant. It is verified as before, and the gate asks again.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if rebase {
+				f := runFlags{yes: o.yes, noWait: o.noWait, detach: detach, levels: o.levels}
+				return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowLand, Rebase: true}, "", f)
+			}
 			return a.withRun(cmd.Context(), args[0], daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 				return a.resume(cmd.Context(), h, c, run, o, detach)
 			})
@@ -32,6 +36,7 @@ func resumeCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the merge gate from now on")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
+	cmd.Flags().BoolVar(&rebase, "rebase", false, "bring the work together with what its target has come to")
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the run's id and leave")
 	o.define(cmd)
 	return cmd
@@ -110,14 +115,25 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 	return a.withRun(ctx, name, daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 		goal := strings.TrimSpace(text.FirstLine(run.Goal, 200))
 		of.Run, f.mode = run.ID, string(agency.ModeSingle)
+		if i := slices.IndexFunc(run.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge }); i >= 0 && (of.What == agency.FollowOn || of.Rebase) {
+			r := api.AnswerRequest{Gate: run.Gates[i].ID, Verb: agency.Reject, Note: wish}
+			if of.Rebase {
+				r.Verb, r.Note = agency.Approve, agency.RebaseNote
+			}
+			return answerAndFollow(ctx, a, h, c, run, r, f)
+		}
+		if of.Rebase && !run.State.Final() {
+			return agency.Errorf(agency.KindConflict, "run %s %s, and waits at no merge gate: there is nothing to rebase yet", run.ID, run.State.Has()).WithMend("agency resume %s", run.ID)
+		}
 		switch of.What {
 		case agency.FollowOn:
-			if i := slices.IndexFunc(run.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge }); i >= 0 {
-				return rejectWith(ctx, a, h, c, run, run.Gates[i].ID, wish, f)
-			}
 			f.mode = string(cmp.Or(run.MovedTo, run.Mode))
 		case agency.FollowLand:
-			wish = fmt.Sprintf("Land what run %s had verified up to %s: %s", run.ID, of.Contract, goal)
+			upTo := ""
+			if of.Contract != "" {
+				upTo = fmt.Sprintf(" up to %s", of.Contract)
+			}
+			wish = fmt.Sprintf("Land what run %s had verified%s: %s", run.ID, upTo, goal)
 		case agency.FollowUndo:
 			wish = fmt.Sprintf("Take back run %s: %s", run.ID, goal)
 		}
@@ -134,13 +150,15 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 	})
 }
 
-// rejectWith rejects the merge gate of a run with what is wanted now, and follows it.
-func rejectWith(ctx context.Context, a *app, h daemon.Place, c *daemon.Connected, run api.RunDoc, gate agency.GateID, wish string, f runFlags) error {
-	a.tell("run %s waits at its merge gate: this is a reject, and goes back with your words as its reason", run.ID)
+// answerAndFollow answers the merge gate of a run with what is wanted now, and follows it.
+func answerAndFollow(ctx context.Context, a *app, h daemon.Place, c *daemon.Connected, run api.RunDoc, r api.AnswerRequest, f runFlags) error {
+	if r.Verb == agency.Reject {
+		a.tell("run %s waits at its merge gate: this is a reject, and goes back with your words as its reason", run.ID)
+	}
 	if !f.detach {
 		a.catch()
 	}
-	r := api.AnswerRequest{Gate: gate, Verb: agency.Reject, Note: wish, By: who()}
+	r.By = who()
 	r.Secrets, _ = a.secretsOf(ctx, h, c, run.ID) // the run names a key that is missing
 	got, err := c.Answer(ctx, run.ID, r)
 	if err != nil {

@@ -307,6 +307,15 @@ func (d Decision) LeavesOnBranch() bool {
 	return strings.EqualFold(strings.TrimSpace(d.Note), "branch")
 }
 
+// Rebases tells whether the answer at a merge gate has the work brought together with what
+// its target has come to.
+func (d Decision) Rebases() bool {
+	return d.Verb == Approve && strings.EqualFold(strings.TrimSpace(d.Note), RebaseNote)
+}
+
+// RebaseNote is the note of such an answer.
+const RebaseNote = "rebase"
+
 // Open tells whether the gate still waits.
 func (g Gate) Open() bool { return g.Decision.Verb == "" }
 
@@ -349,6 +358,8 @@ type Follows struct {
 	Dirty bool `json:"include_dirty,omitempty"`
 	// Commit is the landing that is taken over, or the merge that is taken back.
 	Commit OID `json:"commit,omitempty"`
+	// Rebase has it brought together with its target before anybody is asked.
+	Rebase bool `json:"rebase,omitempty"`
 	// Said is the conversation that brought it about, which goes on where it fits.
 	Said SessionID `json:"session_id,omitempty"`
 }

@@ -44,6 +44,17 @@ func (w *Shared) Joining(slot *schedule.Slot, source string, out land.Outcome) W
 	return how
 }
 
+// Onto has a contract bring what landed, of which ours are the files, together with a branch of
+// the user's: it begins with the files of both, is judged by what that branch had, and its
+// landing has both histories.
+func (w Work) Onto(ours agency.OID, with land.Files) Work {
+	w.Base, w.of, w.Before = with.Conflict.Head, with.Conflict.Head, Handed{
+		Tree: with.Tree, Feedback: session.Feedback{Reason: "what it is for has changed in the same places", Conflict: with.Conflict},
+	}
+	w.conflict = &openConflict{from: with.From, ours: ours, paths: with.Conflicts}
+	return w
+}
+
 // rememberConflict remembers a conflict of a member of a team.
 func (a *conflicts) rememberConflict(claim agency.Claim, f *agency.Conflict) {
 	if a.how.InTeam && f != nil && len(f.Paths) > 0 {

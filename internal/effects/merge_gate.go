@@ -43,6 +43,8 @@ type MergeGate struct {
 	// wanted then was not done: the gate is about what was there before.
 	Again  bool   `json:"second,omitempty"`
 	Failed string `json:"failed,omitempty"`
+	// Apart says that target and run changed the same lines.
+	Apart bool `json:"apart,omitempty"`
 	// Untested is Input's.
 	Untested bool `json:"untested,omitempty"`
 	// Given are the writes that a person gave contracts in a plan.

@@ -29,7 +29,7 @@ func follow(ctx context.Context, db *store.DB, r *api.RunRequest) error {
 		}
 		f := agency.Follows{
 			Run: former.ID, What: r.Follows.What, Contract: r.Follows.Contract,
-			Goal: former.Goal, State: former.State, Merged: former.Merged != "",
+			Rebase: r.Follows.Rebase, Goal: former.Goal, State: former.State, Merged: former.Merged != "",
 		}
 		if former.Mode == agency.ModeAgent || former.Dry {
 			return agency.Errorf(agency.KindConflict, "run %s has no work: nothing of it lands", former.ID).WithMend("agency inspect %s", former.ID)
@@ -89,6 +89,9 @@ func landAt(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
 		return err
 	}
 	at := slices.IndexFunc(landed, func(l land.Landing) bool { return l.Contract == f.Contract })
+	if f.Contract == "" {
+		at = len(landed) - 1
+	}
 	if at < 0 {
 		var ids []agency.ContractID
 		for _, l := range landed {
@@ -98,7 +101,7 @@ func landAt(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
 		if len(ids) > 0 {
 			what = "on its branch landed " + agency.JoinIDs(ids, ", ")
 		}
-		return agency.Errorf(agency.KindNotFound, "contract %s of run %s has not landed: %s", f.Contract, former.ID, what).WithMend("agency inspect %s", former.ID)
+		return agency.Errorf(agency.KindNotFound, "%s of run %s has not landed: %s", strings.TrimSpace("contract "+string(f.Contract)), former.ID, what).WithMend("agency inspect %s", former.ID)
 	}
 	if f.Merged {
 		return agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", former.ID, former.Merged)

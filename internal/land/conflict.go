@@ -10,6 +10,8 @@ import (
 	"agency/internal/git"
 	"agency/internal/registry"
 	"agency/internal/store"
+	"agency/internal/text"
+	"agency/internal/workspace"
 )
 
 // maxSide bounds the change of either side that a packet shows; git has the
@@ -32,7 +34,11 @@ func (l *landing) packet(ctx context.Context, from, head agency.OID, paths []str
 }
 
 func (l *landing) side(ctx context.Context, from, to agency.OID, paths []string) (string, error) {
-	b, cut, err := l.run.Dir().Diff().Patch(ctx, from, to, maxSide, git.PatchOptions{Paths: paths})
+	return side(ctx, l.run, from, to, paths)
+}
+
+func side(ctx context.Context, run *workspace.Run, from, to agency.OID, paths []string) (string, error) {
+	b, cut, err := run.Dir().Diff().Patch(ctx, from, to, maxSide, git.PatchOptions{Paths: paths})
 	if err != nil {
 		return "", err
 	}
@@ -41,6 +47,51 @@ func (l *landing) side(ctx context.Context, from, to agency.OID, paths []string)
 		text += fmt.Sprintf("(cut; the rest: git diff %s %s)\n", from, to)
 	}
 	return text, nil
+}
+
+// apart is what either side of a merge of the run's branch with one of the user's did to the
+// paths in conflict, and what the other side meant.
+func (q *Queue) apart(ctx context.Context, run *workspace.Run, ours, theirs agency.OID, m Files) (*agency.Conflict, error) {
+	c := &agency.Conflict{Head: theirs, Paths: m.Conflicts}
+	if len(m.Conflicts) == 0 {
+		return c, nil
+	}
+	var err error
+	if c.OursDiff, err = side(ctx, run, m.From, ours, m.Conflicts); err != nil {
+		return nil, err
+	}
+	if c.TheirsDiff, err = side(ctx, run, m.From, theirs, m.Conflicts); err != nil {
+		return nil, err
+	}
+	c.Theirs, err = q.meant(ctx, run, ours, theirs)
+	return c, err
+}
+
+// maxIntents bounds how many commits say what they meant.
+const maxIntents = 20
+
+// meant is what the commits meant that one branch has and another has not: the goal of the run
+// that made one, where it is known here, and else its message.
+func (q *Queue) meant(ctx context.Context, run *workspace.Run, ours, theirs agency.OID) (string, error) {
+	commits, err := run.Dir().Commits().Log(ctx, theirs, git.LogOptions{Not: []agency.OID{ours}, FirstParent: true, Limit: maxIntents})
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, c := range slices.Backward(commits) {
+		line := text.Head(strings.TrimSpace(plain(c.Message)), 1000)
+		if id := agency.RunID(c.Trailer(trailerRun)); id != "" {
+			of, err := store.Get(ctx, q.o.DB, registry.Run, id)
+			switch {
+			case err == nil:
+				line = fmt.Sprintf("run %s: %s", id, text.Head(strings.TrimSpace(plain(of.Goal)), 2000))
+			case agency.KindOf(err) != agency.KindNotFound:
+				return "", err
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(slices.Compact(lines), "\n"), nil
 }
 
 func conflictReason(c *agency.Conflict) string {

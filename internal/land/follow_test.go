@@ -2,6 +2,7 @@ package land_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"agency/internal/agency"
@@ -55,5 +56,35 @@ func TestFilesOfOtherRuns(t *testing.T) {
 	r.Git("commit", "-qam", "in its way")
 	if got = files(land.FilesSpec{Contract: "third", Base: r.Rev("HEAD"), Back: merge}); !slices.Equal(got.Conflicts, []string{"a.txt"}) {
 		t.Errorf("conflicts: %v", got.Conflicts)
+	}
+}
+
+// A target that has gone on is merged with what landed as far as that goes, and whoever
+// brings the rest together is told what either side did and meant.
+func TestFilesOfBoth(t *testing.T) {
+	w := landed(t, false, nil)
+	head := w.repo.Rev(branch)
+	files := func(contract agency.ContractID) land.Files {
+		t.Helper()
+		out, err := w.queue().Files(t.Context(), "files", land.FilesSpec{Run: runID, Contract: contract, Base: head, With: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	w.repo.Write("other.txt", "mine\n")
+	w.repo.Git("commit", "-qam", "elsewhere")
+	if got := files("main"); len(got.Conflicts) > 0 || got.Conflict == nil || got.Conflict.Head != w.repo.Rev(target) {
+		t.Errorf("%+v", got)
+	}
+	w.repo.Write("a.txt", "1\nzwei\n3\n")
+	w.repo.Git("commit", "-qam", "Count in German\n\nAs the users do.\x1b[2J\n\nAgency-Run: gone")
+	got := files("other")
+	if !slices.Equal(got.Conflicts, []string{"a.txt"}) || got.From != w.run().Base() {
+		t.Fatalf("%+v", got)
+	}
+	c := got.Conflict
+	if !strings.Contains(c.Theirs, "elsewhere\nCount in German\n\nAs the users do.") || strings.Contains(c.Theirs, "\x1b") || !strings.Contains(c.OursDiff, "+two") || !strings.Contains(c.TheirsDiff, "+zwei") {
+		t.Errorf("it is told %+v", c)
 	}
 }

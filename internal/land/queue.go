@@ -314,13 +314,16 @@ type FilesSpec struct {
 	Base     agency.OID        `json:"base"`
 	Of       agency.OID        `json:"of,omitempty"`   // those of a commit
 	Back     agency.OID        `json:"back,omitempty"` // of the base, without what a merge commit brought
-	With     agency.OID        `json:"with,omitempty"` // of the base, merged with a commit
+	With     string            `json:"with,omitempty"` // of the base, merged with a branch of the user's
 }
 
-// Files are a tree; in a conflict it holds marks.
+// Files are a tree; in a conflict it holds marks. Of a merge with a branch, From is what both
+// come from, and Conflict is told to who brings them together: its Head is the branch's.
 type Files struct {
-	Tree      agency.OID `json:"tree"`
-	Conflicts []string   `json:"conflicts,omitempty"`
+	Tree      agency.OID       `json:"tree"`
+	Conflicts []string         `json:"conflicts,omitempty"`
+	From      agency.OID       `json:"from,omitempty"`
+	Conflict  *agency.Conflict `json:"conflict,omitempty"`
 }
 
 // Files makes them. Done again, it comes to the same.
@@ -333,7 +336,21 @@ func (q *Queue) Files(ctx context.Context, _ agency.StepKey, spec FilesSpec) (ou
 	if err != nil {
 		return out, err
 	}
-	with := spec.With
+	with := agency.OID("")
+	if spec.With != "" {
+		if with, err = run.User().Refs().Get(ctx, branchRef(spec.With)); err == nil && with == "" {
+			err = agency.Errorf(agency.KindInvalid, "branch %s does not exist (any more)", spec.With).WithMend("git branch %s %s", spec.With, run.Base())
+		}
+		if err == nil {
+			out.From, err = run.Dir().Commits().MergeBase(ctx, spec.Base, with)
+		}
+		if err == nil && out.From == "" {
+			err = agency.Errorf(agency.KindInvalid, "%s was rewritten from its first commit on, and shares none with the run any more", spec.With)
+		}
+		if err != nil {
+			return out, err
+		}
+	}
 	if spec.Back != "" {
 		if with, err = without(ctx, run, spec.Back); err != nil {
 			return out, err
@@ -344,7 +361,10 @@ func (q *Queue) Files(ctx context.Context, _ agency.StepKey, spec FilesSpec) (ou
 	} else {
 		var m git.Merge
 		m, err = run.Dir().Commits().Merge(ctx, spec.Base, with)
-		out = Files{Tree: m.Tree, Conflicts: m.Conflicts}
+		out.Tree, out.Conflicts = m.Tree, m.Conflicts
+	}
+	if err == nil && spec.With != "" {
+		out.Conflict, err = q.apart(ctx, run, spec.Base, with, out)
 	}
 	if err != nil {
 		return out, err

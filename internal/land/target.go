@@ -220,7 +220,7 @@ func (m *merge) tree(ctx context.Context, target, head agency.OID) (agency.OID, 
 	if len(r.Conflicts) > 0 {
 		paths := strings.Join(r.Conflicts, ", ")
 		return "", refuse(CauseConflict, r.Conflicts, fmt.Sprintf("%s has changed where the run has, too: %s", m.spec.Target, paths),
-			fmt.Sprintf("git switch %s && git merge %s, or approve with the note \"branch\" to keep the work on its branch", m.spec.Target, m.record.Branch))
+			fmt.Sprintf("agency resume %s --rebase (an agent brings both together, verified as before), or git switch %s && git merge %s, or approve with the note \"branch\" to keep the work on its branch", m.spec.Run, m.spec.Target, m.record.Branch))
 	}
 	return r.Tree, nil
 }

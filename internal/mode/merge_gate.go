@@ -3,6 +3,7 @@ package mode
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -12,6 +13,7 @@ import (
 	"agency/internal/effects"
 	"agency/internal/flow"
 	"agency/internal/land"
+	"agency/internal/text"
 	"agency/internal/verify"
 )
 
@@ -23,6 +25,7 @@ type obstacle struct {
 	red   []string
 	moved *land.Moved
 	held  string // why the branch could not be left where the work is
+	apart bool   // target and run changed the same lines
 }
 
 // text is the obstacle with how to mend it.
@@ -38,40 +41,23 @@ type delivery struct {
 	contract agency.Contract // that did it; the zero contract: several
 	named    bool            // its merge gates bear the contract's id: another may be shown before or after
 	landed   land.Landed
-	whole    bool                                         // all that was to be done is: the run's feature is
-	said     agency.SessionID                             // the conversation that brought it about; empty: several did
-	asked    int                                          // merge gates that were opened for it
-	back     bool                                         // a person has sent work back
-	failed   string                                       // why what was asked for then was not done
-	stopped  bool                                         // a person ended it
-	rework   func(c flow.Ctx, of again) (delivery, error) // makes better what a person rejected, or says why it failed
+	whole    bool             // all that was to be done is: the run's feature is
+	said     agency.SessionID // the conversation that brought it about; empty: several did
+	onto     agency.OID       // the target's commit that it holds, and was verified on; empty: the run's base
+	asked    int              // merge gates that were opened for it
+	back     bool             // a person has sent work back
+	failed   string           // why what was asked for then was not done
+	stopped  bool             // a person ended it
+	// rework makes better what a person rejected, or says why it failed.
+	rework func(c flow.Ctx, of again) (delivery, error)
 }
 
 // again is work that a person sent back.
 type again struct {
 	delivery
-	n       int      // which time the work is done, from 2
-	reasons []string // of all rejects so far, the last one this time's
-}
-
-// fulfil takes the contract in which it is done again to its landing, or says why it failed
-// for good.
-func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work) (delivery, error) {
-	how.Again, how.After, how.GoesOn = true, a.contract.ID, a.said
-	r := contractrun.New(contract, how)
-	landed, failure, err := r.CreateAndFulfil(c)
-	if err == nil && failure != "" {
-		err = r.GiveUp(c, failure)
-	}
-	return delivery{contract: contract, named: true, whole: true, landed: landed, said: r.Session(), failed: failure, stopped: r.Stopped}, err
-}
-
-// criteria are the reasons for which work was sent back.
-func (a again) criteria() (out []agency.Criterion) {
-	for i, reason := range a.reasons {
-		out = append(out, agency.Criterion{ID: string(numbered("review", i+1)), Text: reason})
-	}
-	return out
+	n       int         // which time the work is done, from 2
+	reasons []string    // of all rejects so far, the last one this time's
+	with    *land.Files // it is brought together with its target, as far as both merge
 }
 
 // deliver takes what landed through the merge gate. As often as it is rejected there more
@@ -86,12 +72,28 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 				return Result{}, err
 			}
 		}
-		end, decision, err := mergeGate(c, in, &d)
-		if err != nil || decision.Verb != agency.Reject {
-			return end, err
+		rebase := n == 1 && in.Follows != nil && in.Follows.Rebase
+		if !rebase {
+			end, decision, err := mergeGate(c, in, &d)
+			rebase = decision.Rebases()
+			if err != nil || decision.Verb != agency.Reject && !rebase {
+				return end, err
+			}
+			if !rebase {
+				reasons = append(reasons, decision.Note)
+			}
 		}
-		reasons = append(reasons, decision.Note)
-		better, err := rework(c, again{d, n + 1, reasons})
+		of := again{delivery: d, n: n + 1, reasons: reasons}
+		if rebase {
+			files, err := flow.Call(c, land.FilesActivity, contractrun.Path(of.together(), "files"), land.FilesSpec{
+				Run: in.Run, Contract: of.together(), Base: d.landed.Commit, With: in.Target,
+			})
+			if err != nil {
+				return Result{}, err
+			}
+			of.with = &files
+		}
+		better, err := rework(c, of)
 		switch {
 		case err != nil || better.stopped:
 			return Result{Reason: better.failed}, err
@@ -104,12 +106,80 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 	}
 }
 
+// together is the id of the contract that brings work together with its target.
+func (a again) together() agency.ContractID { return numbered(rebaseContract, a.n) }
+
+// fulfil takes the contract in which it is done again to its landing, or says why it failed
+// for good.
+func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work) (delivery, error) {
+	how.Again, how.After, how.GoesOn = true, a.contract.ID, a.said
+	better := delivery{named: true, whole: true, onto: a.onto}
+	if a.with != nil {
+		contract = a.bothContract(contract)
+		how, better.onto = how.Onto(a.landed.Commit, *a.with), a.with.Conflict.Head
+	}
+	better.contract = contract
+	var r *contractrun.Run
+	var err error
+	if a.with != nil && len(a.with.Conflicts) == 0 {
+		r = contractrun.NewStarted(contract, how)
+		if err = r.Create(c); err == nil {
+			err = r.Advance(c, "start", agency.Started{Agent: r.Agent()})
+		}
+		if err == nil {
+			better.landed, better.failed, err = r.Adopt(c, agency.Claim{Contract: contract.ID, Summary: contract.Title, Tree: a.with.Tree}, better.onto)
+		}
+		better.said = a.said
+		return better, err
+	}
+	r = contractrun.New(contract, how)
+	better.landed, better.failed, err = r.CreateAndFulfil(c)
+	if err == nil && better.failed != "" {
+		err = r.GiveUp(c, better.failed)
+	}
+	better.said, better.stopped = r.Session(), r.Stopped
+	return better, err
+}
+
+// bothContract is the contract in which what landed is brought together with its target.
+func (a again) bothContract(first agency.Contract) agency.Contract {
+	c := agency.GoneOn(first)
+	c.ID, c.Title = a.together(), "Bring both together: "+text.FirstLine(first.GoalAnchor, 80)
+	c.Description = "This was done and landed on the run's branch. The branch that it is for has changed meanwhile. Bring both together, so that all holds that either side meant; undo nothing of the other side."
+	c.AcceptanceCriteria = append(slices.Clone(first.AcceptanceCriteria), agency.Criterion{ID: "both", Text: "what the branch that it is for has changed meanwhile holds, too"})
+	if len(a.with.Conflicts) == 0 {
+		c.RetryBudget = 1
+	} else {
+		a.with.Conflict.Ours = strings.TrimSpace(first.GoalAnchor + "\n" + strings.Join(a.reasons, "\n"))
+	}
+	return c
+}
+
+// reason is why it was sent back last; empty: it was not.
+func (a again) reason() string {
+	if n := len(a.reasons); n > 0 {
+		return a.reasons[n-1]
+	}
+	return ""
+}
+
+// criteria are the reasons for which work was sent back.
+func (a again) criteria() (out []agency.Criterion) {
+	for i, reason := range a.reasons {
+		out = append(out, agency.Criterion{ID: string(numbered("review", i+1)), Text: reason})
+	}
+	return out
+}
+
 // mergeGate is the merge gate and the merge into the target. A merge that cannot
 // be done opens the next merge gate, which says why; nothing is touched until
 // then. The decision is the one that ended it: a reject is the caller's.
 func mergeGate(c flow.Ctx, in Input, of *delivery) (Result, agency.Decision, error) {
 	var last obstacle
 	head := of.landed.Commit
+	if of.onto != "" { // it was verified as it would be merged
+		last.moved = &land.Moved{Target: of.onto, Head: head, Tree: of.landed.Tree}
+	}
 	for {
 		of.asked++
 		n := of.asked
@@ -119,8 +189,8 @@ func mergeGate(c flow.Ctx, in Input, of *delivery) (Result, agency.Decision, err
 		}
 		spec := effects.MergeGate{
 			Run: in.Run, Gate: contractrun.GateID(in.Run, name), Contract: of.contract.ID, Target: in.Target, Land: in.Land,
-			Base: in.Base, Head: head, Tree: of.landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held,
-			Again: of.back, Failed: of.failed,
+			Base: cmp.Or(of.onto, in.Base), Head: head, Tree: of.landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held,
+			Again: of.back, Failed: of.failed, Apart: last.apart,
 		}
 		if in.Plan != nil {
 			spec.Given = planning.Writes(in.Plan.Contracts)
@@ -132,7 +202,7 @@ func mergeGate(c flow.Ctx, in Input, of *delivery) (Result, agency.Decision, err
 			return Result{}, agency.Decision{}, err
 		}
 		d, err := flow.Receive(c, contractrun.GateSignal(spec.Gate), contractrun.Path("answer", name))
-		if err != nil || d.Verb == agency.Reject {
+		if err != nil || d.Verb == agency.Reject || d.Rebases() {
 			return Result{}, d, err
 		}
 		if in.Land == agency.LandBranch || d.LeavesOnBranch() {
@@ -193,7 +263,7 @@ func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, head a
 		case out.Merged != nil:
 			return out.Merged.Commit, obstacle{}, nil
 		case out.Moved == nil:
-			return "", obstacle{why: out.Reason, mend: out.Mend}, nil
+			return "", obstacle{why: out.Reason, mend: out.Mend, apart: out.Refused != nil && out.Refused.Cause == land.CauseConflict}, nil
 		case out.Moved.ByHand && head == "":
 			return "", obstacle{why: out.Moved.Why, mend: out.Mend}, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/flow"
 	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/session"
@@ -122,4 +123,103 @@ func TestRetryStandsOnWhatLandedSince(t *testing.T) {
 	if bases[1] == "" || bases[2] == bases[1] {
 		t.Errorf("the attempts stand on %v", bases)
 	}
+}
+
+// movedApart is a target that changed where the run did, and what an agent is given of both.
+func movedApart(s *stage) {
+	s.merges = []land.MergeOutcome{{Refused: &land.Refusal{Cause: land.CauseConflict, Paths: []string{"a.go"}}, Reason: "trunk has changed where the run has, too: a.go", Mend: "x"}}
+	s.files = []land.Files{{Tree: "marked", Conflicts: []string{"a.go"}, From: "base", Conflict: &agency.Conflict{Head: "moved", Paths: []string{"a.go"}, Theirs: "run other: be loud"}}}
+	s.answers = map[string]agency.Decision{"merge-2": {Verb: agency.Approve, Note: "rebase"}}
+}
+
+// Work that conflicts with its target is brought together by an agent, judged by what the
+// target had, and merged as it was shown.
+func TestBroughtTogether(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mode  func(flow.Ctx, Input) (Result, error)
+		in    Input
+		set   func(*stage)
+		want  Result
+		order []string
+	}{
+		"by one agent": {
+			Single, input, movedApart, merged,
+			[]string{"merge into trunk, verified false: false", "gate merge-2: approve", "files of trunk on c-main", "session rebase-2 1.1", "verify rebase-2 1: true", "land rebase-2: true", "gate merge-rebase-2-1: approve", "merge into trunk, verified true: true"},
+		},
+		"of a team": {
+			Team, teamInput, func(s *stage) {
+				movedApart(s)
+				s.plans = []session.Outcome{plan(part("a"))}
+			}, merged,
+			[]string{"gate merge-2: approve", "session rebase-2 1.1", "land rebase-2: true", "gate merge-rebase-2-1: approve", "merge into trunk, verified true: true"},
+		},
+		"marks that are left go back": {
+			Single, input, func(s *stage) {
+				movedApart(s)
+				s.resolutions = []land.Resolution{{Marked: []string{"a.go"}}}
+			}, merged,
+			[]string{"session rebase-2 1.1", "session rebase-2 2.1", "land rebase-2: true"},
+		},
+		"without a conflict nobody is asked": {
+			Single, input, func(s *stage) {
+				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Approve, Note: " Rebase"}}
+				s.files = []land.Files{{Tree: "both", From: "base", Conflict: &agency.Conflict{Head: "moved"}}}
+			}, merged,
+			[]string{"gate merge-1: approve", "files of trunk on c-main", "verify rebase-2 1: true", "land rebase-2: true", "gate merge-rebase-2-1: approve", "merge into trunk, verified true: true"},
+		},
+		"where it fails the gate asks again": {
+			Single, input, func(s *stage) {
+				movedApart(s)
+				s.judged = map[string]agency.Verdict{"rebase-2 1": red, "rebase-2 2": red}
+			}, merged,
+			[]string{"verify rebase-2 2: false", "gate merge-3: approve"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			tt.set(s)
+			if got := s.run(tt.mode, tt.in); got != tt.want {
+				t.Errorf("ended %+v", got)
+			}
+			s.order(tt.order...)
+			for _, c := range s.claims {
+				if c.Contract == "rebase-2" && c.Base != "moved" {
+					t.Errorf("judged by %s", c.Base)
+				}
+			}
+			for _, l := range s.lands {
+				if l.Contract == "rebase-2" && l.Of != "moved" {
+					t.Errorf("landed as %+v", l)
+				}
+			}
+			for _, g := range s.allGates() {
+				if g.ContractID == "rebase-2" && g.Base != "moved" {
+					t.Errorf("the gate shows what changed since %s", g.Base)
+				}
+			}
+		})
+	}
+}
+
+// The gate offers it, and its agent is told what either side meant.
+func TestOffersRebase(t *testing.T) {
+	s := newStage(t)
+	movedApart(s)
+	s.play(input)
+	if g := s.allGates()[1]; !strings.Contains(g.Body, "agency resume run-1 --rebase") || !strings.Contains(g.Body, "There are four answers") {
+		t.Errorf("the gate says %q", g.Body)
+	}
+	last := s.specs[len(s.specs)-1]
+	if f := last.Feedback; last.From != "marked" || f == nil || f.Conflict == nil || f.Conflict.Theirs != "run other: be loud" || f.Conflict.Ours != "the goal" {
+		t.Errorf("it begins with %+v", last)
+	}
+}
+
+// A process that dies between any two steps comes to the same.
+func TestBroughtTogetherAfterDeath(t *testing.T) {
+	diesAtEach(t, Single, input, movedApart, merged, 25, *stride, func(n int, s *stage) {
+		if len(s.lands) != 2 {
+			t.Errorf("death %d: landed %+v", n, s.lands)
+		}
+	})
 }

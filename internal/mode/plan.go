@@ -23,7 +23,7 @@ func Reserved() []agency.ContractID {
 	return []agency.ContractID{agency.PlanContract, agency.OverseerContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, BacklogContract}
 }
 
-var againID = regexp.MustCompile(`^(main|rework|features\.json)-\d+$`)
+var againID = regexp.MustCompile(`^(main|rework|rebase|features\.json)-\d+$`)
 
 // IsDoneAgain tells whether an id is of the form of contracts that do again what a person
 // sent back, of which a run makes as many as that happens.

@@ -147,7 +147,7 @@ func mainContract(in Input) agency.Contract {
 func againContract(first agency.Contract, of again) agency.Contract {
 	c := agency.GoneOn(first)
 	c.ID = numbered(first.ID, of.n)
-	reason := of.reasons[len(of.reasons)-1]
+	reason := of.reason()
 	c.Title = text.FirstLine("After review: "+reason, 100)
 	c.Description = strings.TrimSpace(strings.TrimPrefix(first.Description, first.GoalAnchor) +
 		"\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason)

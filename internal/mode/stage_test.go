@@ -140,7 +140,7 @@ func (s *stage) registry() *flow.Registry {
 		return flow.None{}, nil
 	})
 	bind(s, r, land.FilesActivity, func(_ context.Context, _ agency.StepKey, in land.FilesSpec) (land.Files, error) {
-		s.log("files of %s on %s", cmp.Or(in.Of, "without "+in.Back), in.Base)
+		s.log("files of %s on %s", cmp.Or(string(in.Of), in.With, "without "+string(in.Back)), in.Base)
 		return take(s, &s.files, land.Files{Tree: "theirs"}), nil
 	})
 	bind(s, r, land.HeadActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {

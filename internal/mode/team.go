@@ -100,6 +100,7 @@ func carryOut(c flow.Ctx, in Input, t *team.Team, plan []agency.Contract) (Resul
 const (
 	ReplanContract agency.ContractID = "replan" // in which a manager plans anew what failed
 	reworkContract agency.ContractID = "rework" // that makes better what a person rejected
+	rebaseContract agency.ContractID = "rebase" // that brings what landed together with its target
 )
 
 // replan asks the manager what to do instead of what failed. No contracts: it
@@ -171,7 +172,7 @@ func finishBy(c flow.Ctx, in Input, t *team.Team, by func(agency.Contract) (agen
 		return Result{}, err
 	}
 	return deliver(c, in, delivery{landed: landed, whole: t.Wholly(), rework: func(c flow.Ctx, of again) (delivery, error) {
-		reason := of.reasons[len(of.reasons)-1]
+		reason := of.reason()
 		rework := mainContract(in)
 		rework.ID = numbered(reworkContract, of.n-1)
 		rework.Title = text.FirstLine("After review: "+reason, 100)
@@ -185,7 +186,7 @@ func finishBy(c flow.Ctx, in Input, t *team.Team, by func(agency.Contract) (agen
 			return better, err
 		}
 		better.whole = t.Wholly()
-		better.landed, err = head(c, in, rework.ID)
+		better.landed, err = head(c, in, better.contract.ID)
 		return better, err
 	}})
 }
