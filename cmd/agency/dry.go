@@ -212,13 +212,24 @@ func dryText(d api.DryDoc, c config.Config) string {
 	for _, g := range d.Gates {
 		fmt.Fprintf(&b, "%-10s  %s\n", g.Kind, g.When)
 	}
-	fmt.Fprintf(&b, "\nWORST CASE  %s, %s tokens; it stops at a gate before %s or %s tokens\n", agency.USD(d.WorstUSD), agency.Count(d.WorstTokens),
-		agency.USD(d.BudgetUSD), agency.Count(d.BudgetTokens))
+	b.WriteString("\n" + oddsText(d))
 	b.WriteString(acrossText(d.Across))
 	if len(d.Unpriced) > 0 {
 		fmt.Fprintf(&b, "without a price, so that only the token limit holds: %s\n", strings.Join(d.Unpriced, ", "))
 	}
 	return b.String()
+}
+
+// oddsText is what a run is likely to take, and what at most, with how likely that is.
+func oddsText(d api.DryDoc) string {
+	s := ""
+	if e := d.Estimate; e != nil {
+		s = fmt.Sprintf("LIKELY   %s to %s, %s to %s tokens, %s\n", agency.USD(e.Low.USD), agency.USD(e.High.USD), agency.Count(e.Low.Tokens), agency.Count(e.High.Tokens), e.Basis)
+	} else if d.Odds.Known() {
+		s = fmt.Sprintf("LIKELY   about %s and %s tokens a contract, as half of those took that held here\n", agency.USD(d.Odds.USD), agency.Count(d.Odds.Tokens))
+	}
+	return s + fmt.Sprintf("AT MOST  %s, %s tokens\n         if every attempt but the last fails, and each session goes to its limit;\n         %s;\n         the run asks at a gate before %s or %s tokens\n",
+		agency.USD(d.WorstUSD), agency.Count(d.WorstTokens), d.Odds, agency.USD(d.BudgetUSD), agency.Count(d.BudgetTokens))
 }
 
 func atMost(usd float64) string {

@@ -104,6 +104,7 @@ type PlanEstimate struct {
 	Attempts    int      `json:"attempts"`
 	WorstTokens int64    `json:"worst_tokens"`
 	WorstUSD    float64  `json:"worst_usd"`
+	Odds        Odds     `json:"odds,omitzero"`      // that they are needed
 	Unpriced    []string `json:"unpriced,omitempty"` // models without a known price
 
 	// Path is the critical path: the chain of dependencies with the most turns.
@@ -136,7 +137,7 @@ func EstimatePlan(bids []Bid, past []Outcome, shared []string) PlanEstimate {
 	}
 	slices.Sort(e.Unpriced)
 	e.Unpriced = slices.Compact(e.Unpriced)
-	e.USD, e.WorstUSD, e.Basis = usd.Float(), worst.Float(), Basis(known)
+	e.USD, e.WorstUSD, e.Basis, e.Odds = usd.Float(), worst.Float(), Basis(known), OddsOf(past)
 	e.Path, e.PathTurns = criticalPath(bids, e.Contracts)
 	e.Serial, e.SerialMore = serialPairs(bids, shared)
 	return e

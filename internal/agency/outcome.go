@@ -98,6 +98,59 @@ type Rate struct {
 	MedianSeconds float64 `json:"median_seconds"`
 }
 
+// Odds are how contracts of work of a repository held so far: by them a person weighs what
+// all attempts of all contracts would take.
+type Odds struct {
+	Contracts int     `json:"contracts"`
+	AtOnce    int     `json:"first_attempt"` // held at their first attempt
+	Later     int     `json:"later_attempt"`
+	Tokens    int64   `json:"median_tokens"` // of those that held
+	USD       float64 `json:"median_usd"`
+}
+
+// leastKnown is from how many contracts on odds say anything.
+const leastKnown = 5
+
+// OddsOf counts them.
+func OddsOf(past []Outcome) (o Odds) {
+	var tokens []int64
+	var usd []float64
+	for _, p := range past {
+		if p.Duty != DutyWork {
+			continue
+		}
+		o.Contracts++
+		switch {
+		case p.AtOnce():
+			o.AtOnce++
+		case p.Complete:
+			o.Later++
+		default:
+			continue
+		}
+		tokens, usd = append(tokens, p.Tokens), append(usd, p.CostUSD)
+	}
+	if len(tokens) > 0 {
+		o.Tokens, o.USD = median(tokens), median(usd)
+	}
+	return o
+}
+
+// Known tells whether they say anything.
+func (o Odds) Known() bool { return o.Contracts >= leastKnown }
+
+// String says how likely it is that every attempt is needed.
+func (o Odds) String() string {
+	if o.Contracts == 0 {
+		return "no contract has ended here yet: nothing says how likely that is"
+	}
+	if !o.Known() {
+		return fmt.Sprintf("%s ended here so far, too few to say how likely that is", Things(o.Contracts, "contract has", "contracts have"))
+	}
+	return fmt.Sprintf("of %d contracts here so far %d held at the first attempt, %d at a later one, %d at none",
+		o.Contracts, o.AtOnce, o.Later, o.Contracts-o.AtOnce-o.Later)
+}
+
 // Stats are the success rates of a repository. What has no kind is under "none".
 type Stats struct {
 	Total        Rate                `json:"total"`

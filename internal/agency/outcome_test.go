@@ -256,3 +256,28 @@ func TestForecastRun(t *testing.T) {
 		}
 	}
 }
+
+// Odds are of work alone, and say nothing of too little of it.
+func TestOdds(t *testing.T) {
+	work := func(complete bool, attempts int, tokens int64) Outcome {
+		return Outcome{Duty: DutyWork, Complete: complete, Attempts: attempts, Tokens: tokens, CostUSD: float64(tokens) / 100}
+	}
+	past := []Outcome{
+		work(true, 1, 100), {Duty: DutyReview, Complete: true, Attempts: 1}, work(true, 1, 200), work(true, 3, 900), {Duty: DutyLead},
+	}
+	for _, tt := range []struct {
+		past []Outcome
+		want string
+	}{
+		{nil, "no contract has ended here yet: nothing says how likely that is"},
+		{past, "3 contracts have ended here so far, too few to say how likely that is"},
+		{append(past, work(false, 3, 5000), work(true, 1, 200)), "of 5 contracts here so far 3 held at the first attempt, 1 at a later one, 1 at none"},
+	} {
+		if got := OddsOf(tt.past).String(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	if o := OddsOf(append(past, work(false, 3, 5000))); o.Tokens != 200 || o.USD != 2 {
+		t.Errorf("what held took %d tokens, $%v", o.Tokens, o.USD)
+	}
+}

@@ -68,11 +68,13 @@ type DryDoc struct {
 	// WorstUSD and WorstTokens are the most that the run takes before a person
 	// grants more; the budget is the limit where the attempts could take more.
 	// Models of Unpriced are not in WorstUSD.
-	WorstUSD     float64  `json:"worst_usd"`
-	WorstTokens  int64    `json:"worst_tokens"`
-	BudgetUSD    float64  `json:"budget_usd"`
-	BudgetTokens int64    `json:"budget_tokens"`
-	Unpriced     []string `json:"unpriced"`
+	WorstUSD    float64 `json:"worst_usd"`
+	WorstTokens int64   `json:"worst_tokens"`
+	// Odds say how likely it is.
+	Odds         agency.Odds `json:"odds,omitzero"`
+	BudgetUSD    float64     `json:"budget_usd"`
+	BudgetTokens int64       `json:"budget_tokens"`
+	Unpriced     []string    `json:"unpriced"`
 	// Across are the limits of a day and a month for all runs, where they are set.
 	Across []AcrossDoc `json:"across_runs,omitempty"`
 	// Plan is set where it is known, with what it may take and what it cost to

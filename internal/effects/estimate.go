@@ -102,7 +102,7 @@ func BidOn(p agency.Contract, way agency.Route, rounds int, staff Staff) (b agen
 
 // sums is an estimate in a line.
 func sums(e agency.PlanEstimate) string {
-	return fmt.Sprintf("%s, about %d turns, %s tokens, %s, %s; at worst %d attempts, %s tokens, %s", agency.Things(len(e.Contracts), "contract", "contracts"), e.Turns,
+	return fmt.Sprintf("%s, about %d turns, %s tokens, %s, %s; at most %d attempts, %s tokens, %s", agency.Things(len(e.Contracts), "contract", "contracts"), e.Turns,
 		agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Basis, e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
 }
 
@@ -126,7 +126,7 @@ func EstimateText(e agency.PlanEstimate, limit string) string {
 	fmt.Fprintf(&b, "Estimate: about %s, %s tokens, %s (%s).\n", agency.Things(int(e.Turns), "turn", "turns"), agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Basis)
 	fmt.Fprintf(&b, "Likely range: %d to %d turns, %s to %s tokens, %s to %s.\n", e.Low.Turns, e.High.Turns, agency.Count(e.Low.Tokens), agency.Count(e.High.Tokens),
 		agency.USD(e.Low.USD), dollars(e.High.USD, e.Unpriced))
-	fmt.Fprintf(&b, "Worst case, all attempts used and each session at its limit: %s, %s tokens, %s.", agency.Things(e.Attempts, "attempt", "attempts"), agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
+	fmt.Fprintf(&b, "At most, if every attempt but the last fails and each session goes to its limit: %s, %s tokens, %s; %s.", agency.Things(e.Attempts, "attempt", "attempts"), agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced), e.Odds)
 	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it.%s\n", limit)
 	if len(e.Unpriced) > 0 {
 		fmt.Fprintf(&b, "Without a known price, so that only the limit of tokens holds: %s.\n", strings.Join(e.Unpriced, ", "))

@@ -31,7 +31,7 @@ func (in unstarted) foresee() (api.DryDoc, error) {
 	c := in.Config
 	doc := api.DryDoc{
 		Goal: in.Goal, Mode: c.Mode, Land: c.Land, BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens,
-		Steps: []api.DryStep{}, Gates: gates(in), Unpriced: []string{}, Notes: []string{},
+		Steps: []api.DryStep{}, Gates: gates(in), Unpriced: []string{}, Notes: []string{}, Odds: agency.OddsOf(in.Past),
 	}
 	if c.Mode == agency.ModeSingle {
 		doc.MovesTo, doc.MovesUp = mode.MovesUp(in.Goal, in.Feature, c.Triggers)
