@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -22,6 +23,36 @@ func LocalEdits(ctx context.Context, d git.Dir, base agency.OID) (*agency.LocalE
 		l.Files = append(l.Files, agency.LocalFile{Path: s.Path, Added: s.Added, Deleted: s.Deleted, Binary: s.Binary})
 	}
 	return l, err
+}
+
+// Landed are the commits on the branch of a run, newest first, each with what it changed. What
+// the run took over from another one is one landing: the commits below it are not the run's.
+func Landed(ctx context.Context, d git.Dir, run agency.Run, head agency.OID) ([]git.CommitChanges, error) {
+	all, err := d.Diff().LogChanges(ctx, head, run.Base)
+	if f := run.Follows; err != nil || f == nil || f.Commit == "" || f.What == agency.FollowUndo {
+		return all, err
+	}
+	below, err := d.Diff().LogChanges(ctx, run.Follows.Commit, run.Base)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(l git.CommitChanges) bool {
+		return slices.ContainsFunc(below, func(o git.CommitChanges) bool { return o.Commit == l.Commit })
+	})
+	for i, l := range slices.Backward(all) {
+		if len(l.Changes) > 0 {
+			continue
+		}
+		commits, err := d.Commits().Log(ctx, l.Commit, git.LogOptions{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(commits) == 1 && slices.Equal(commits[0].Parents, []agency.OID{run.Base, run.Follows.Commit}) {
+			all[i].Changes, err = d.Diff().Changes(ctx, run.Base, l.Commit)
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // LocalText is the edits, a line a file; "" where there are none.

@@ -15,6 +15,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/land"
+	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/sandbox"
 	"agency/internal/store"
@@ -54,7 +55,11 @@ func (l *Landings) Landings(ctx context.Context, id agency.RunID) (report.Input,
 	if head == run.Base() {
 		return in, nil
 	}
-	if in.Landed, err = run.User().Diff().LogChanges(ctx, head, run.Base()); err != nil {
+	record, err := store.Get(ctx, l.Runs.o.DB, registry.Run, id)
+	if err != nil {
+		return in, err
+	}
+	if in.Landed, err = report.Landed(ctx, run.User(), record, head); err != nil {
 		return in, err
 	}
 	in.Added, err = changeset.Added(ctx, run.User(), run.Base(), head)

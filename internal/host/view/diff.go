@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -35,6 +36,9 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 		}
 	}
 	if w.head != "" && w.head != w.run.Base {
+		if doc.Base, err = r.shownFrom(ctx, w); err != nil {
+			return doc, err
+		}
 		return fill(ctx, w.at, doc)
 	}
 	if doc.Head, err = r.workTree(ctx, id); err != nil || doc.Head == "" {
@@ -42,6 +46,24 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 		return doc, err
 	}
 	return fill(ctx, w.private, doc)
+}
+
+// shownFrom is the commit from which a run's work counts: its base, or what its target had
+// come to when both were brought together.
+func (r *Reader) shownFrom(ctx context.Context, w work) (from agency.OID, err error) {
+	gates, err := store.Get(ctx, r.o.DB, registry.Gates, w.run.ID)
+	if err != nil {
+		return "", err
+	}
+	for _, g := range slices.Backward(gates) {
+		if g.Kind != agency.GateMerge || g.Head != w.head || g.Base == "" || g.Base == w.run.Base {
+			continue
+		}
+		if in, err := w.at.Commits().IsAncestor(ctx, g.Base, w.head); err == nil && in {
+			return g.Base, nil
+		}
+	}
+	return w.run.Base, nil
 }
 
 // work is where a run's work is: the head of its branch, empty where nothing has

@@ -32,7 +32,7 @@ func (r *Reader) landed(ctx context.Context, id agency.RunID, known *landings) (
 	}
 	landed := []git.CommitChanges{}
 	if w.head != w.run.Base {
-		if landed, err = w.at.Diff().LogChanges(ctx, w.head, w.run.Base); err != nil {
+		if landed, err = report.Landed(ctx, w.at, w.run, w.head); err != nil {
 			return in
 		}
 	}
