@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -256,4 +257,13 @@ func systemName(goos string) string {
 		return "macOS"
 	}
 	return goos
+}
+
+func (t *terminal) printLine(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = t.out.Write(append(tui.JSON(b), '\n'))
+	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -302,6 +301,7 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	if f.o.noWait {
 		return exit(exitWaiting)
 	}
+	f.waitsHere(this)
 	return nil
 }
 
@@ -342,6 +342,8 @@ func (f *follower) end(ctx context.Context, err error) error {
 	case api.Unreachable(err):
 		return f.lost()
 	case errors.As(err, &code):
+	case ctx.Err() != nil: // a signal ended the command
+		return f.ended(ctx)
 	default:
 		return err
 	}
@@ -487,13 +489,4 @@ func firstWords(text string) string {
 		}
 	}
 	return ""
-}
-
-func (t *terminal) printLine(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = t.out.Write(append(tui.JSON(b), '\n'))
-	return err
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"agency/internal/ui/tui"
 	termapp "agency/internal/ui/tui/app"
 )
 
@@ -69,7 +73,21 @@ func (a *app) root() *cobra.Command {
 	root.SetCompletionCommandGroupID("set")
 	root.SetHelpCommandGroupID("set")
 	sayUsage(root)
+	if a.width != nil {
+		fitHelp(root, a.styleNow())
+	}
 	return root
+}
+
+// fitHelp has the help of a command and of those below it fit a terminal.
+func fitHelp(cmd *cobra.Command, st tui.Style) {
+	cmd.Long = tui.Fit(st, cmd.Long)
+	for _, c := range cmd.Commands() {
+		fitHelp(c, st)
+	}
+	if !cmd.HasParent() {
+		cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", st.Width-1)))
+	}
 }
 
 // absentCommands are those of later versions: their names are promised, so

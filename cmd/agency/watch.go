@@ -450,3 +450,19 @@ func (f *follower) told(ctx context.Context, d api.Delta) {
 	by := agency.Event{Time: f.a.now(), Role: d.Role, ContractID: d.Contract}
 	_ = f.log.Told(d.Session, d.Turn, f.turns.Said(ctx, d.Session, d.Turn, by)) // likewise
 }
+
+// waitsHere says on a terminal on which nothing is redrawn, as where CI is set, that the command
+// waits: elsewhere the keys or the progress say so.
+func (f *follower) waitsHere(g agency.Gate) {
+	if !f.a.style.Live && !f.o.json && !f.o.closed && onTerminal() {
+		f.say(fmt.Sprintf("this command waits until the %s gate is answered from another terminal", g.Kind))
+	}
+}
+
+// ended says what becomes of a run whose follower a signal has ended.
+func (f *follower) ended(ctx context.Context) error {
+	if !f.o.closed {
+		f.a.note("run %s goes on without this command; follow it with: agency watch %s", f.run.ID, f.run.ID)
+	}
+	return context.Cause(ctx)
+}
