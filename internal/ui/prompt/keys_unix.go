@@ -5,7 +5,6 @@ package prompt
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -26,9 +25,10 @@ type Keys struct {
 
 	mu     sync.Mutex
 	reader cancelreader.CancelReader
-	line   bool // a line is typed
-	left   bool // the line is to be left
-	lent   bool // something else reads the terminal
+	typed  []byte // keys that came together and are not given yet
+	line   bool   // a line is typed
+	left   bool   // the line is to be left
+	lent   bool   // something else reads the terminal
 	closed bool
 	woken  chan os.Signal
 	done   chan struct{} // closed with it
@@ -77,6 +77,7 @@ func (k *Keys) open() (err error) {
 // set sets the terminal to single keys, or as it was. What was typed before is forgotten: it
 // was meant for something else.
 func (k *Keys) set(single bool) error {
+	k.typed = nil
 	if !k.front() {
 		return nil
 	}
@@ -100,6 +101,9 @@ func (k *Keys) Key() (byte, error) {
 	if !k.front() {
 		return 0, k.wait()
 	}
+	if key, ok := k.next(); ok {
+		return key, nil
+	}
 	var b [64]byte
 	n, err := k.reader.Read(b[:])
 	switch {
@@ -109,10 +113,24 @@ func (k *Keys) Key() (byte, error) {
 		return 0, k.wait()
 	case err != nil:
 		return 0, err
-	case n > 1:
+	case n > 1 && (b[0] < ' ' || b[0] > '~'):
 		return 0, nil
 	}
+	k.mu.Lock()
+	k.typed = append([]byte(nil), b[1:max(n, 1)]...) // typed fast, or read late
+	k.mu.Unlock()
 	return b[0], nil
+}
+
+func (k *Keys) next() (byte, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.typed) == 0 {
+		return 0, false
+	}
+	key := k.typed[0]
+	k.typed = k.typed[1:]
+	return key, true
 }
 
 // wait waits until the process is in the foreground again, which nothing tells.
@@ -154,7 +172,7 @@ func (k *Keys) Line(out io.Writer, question string, most int) (text string, err 
 	}
 	if k.left { // also where it had just been typed: the reader is of no more use
 		k.left = false
-		_, werr := fmt.Fprintln(out)
+		werr := clearLine(out)
 		err = cmp.Or(errors.Join(k.reader.Close(), k.open(), werr), ErrLeft)
 	}
 	return text, errors.Join(err, k.set(true))

@@ -29,3 +29,12 @@ func Line(in io.Reader, out io.Writer, question string, most int) (string, error
 	}
 	return strings.TrimSpace(string(line)), nil
 }
+
+// clearLine takes a line that was left off the screen, where that can be; else it ends it.
+func clearLine(out io.Writer) error {
+	if s, ok := out.(interface{ ClearLine() error }); ok {
+		return s.ClearLine()
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}

@@ -31,6 +31,15 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// ClearLine takes the line in which the cursor stands off a terminal.
+func (s *Screen) ClearLine() error {
+	if !s.style.Live {
+		_, err := io.WriteString(s.out, "\n")
+		return err
+	}
+	return cursor(s.out, "\r\x1b[2K")
+}
+
 // Answer writes the answer of an agent: to a terminal what is safe of it, and to a file or a
 // program as it is but for what would steer the terminal behind that.
 func (s *Screen) Answer(text string) error {
