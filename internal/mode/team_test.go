@@ -235,6 +235,15 @@ func TestTeam(t *testing.T) {
 			}, merged,
 			[]string{"gate merge-1: reject", "session rework 1.1", "land rework: true", "gate merge-rework-1: approve"},
 		},
+		"the merge is rejected again and again": {
+			func(s *stage, _ *Input) {
+				s.answers = map[string]agency.Decision{
+					"merge-1": {Verb: agency.Reject, Note: "handle zero"}, "merge-rework-1": {Verb: agency.Reject, Note: "and one"}, "merge-rework-2-1": {Verb: agency.Approve, Note: "rebase"},
+				}
+				s.files = []land.Files{{Tree: "both", From: "base", Conflict: &agency.Conflict{Head: "moved"}}}
+			}, merged,
+			[]string{"gate merge-rework-1: reject", "session rework-2 1.1", "land rework-2: true", "gate merge-rework-2-1: approve", "land rebase-4: true", "gate merge-rebase-4-1: approve"},
+		},
 		"no plan comes": {
 			func(s *stage, in *Input) {
 				in.OnError = "stop"

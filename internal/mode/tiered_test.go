@@ -438,6 +438,12 @@ var tieredCases = map[string]tieredCase{
 			s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "louder"}}
 		}, merged, []string{"gate merge-1: reject", "session rework 1.1", "critic rework 1 round 1.1: approve", "land rework: true", "gate merge-rework-1: approve"}, nil,
 	},
+	"rejected there again": {
+		func(s *stage, _ *Input) {
+			s.byAttempt["plan 1.1"] = streams("a: t4 t5 -")
+			s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "louder"}, "merge-rework-1": {Verb: agency.Reject, Note: "still louder"}}
+		}, merged, []string{"gate merge-rework-1: reject", "session rework-2 1.1", "critic rework-2 1 round 1.1: approve", "land rework-2: true", "gate merge-rework-2-1: approve"}, nil,
+	},
 }
 
 func TestTiered(t *testing.T) { playTiered(t, tieredCases) }

@@ -36,7 +36,7 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 		}
 	}
 	if w.head != "" && w.head != w.run.Base {
-		if doc.Base, err = w.from(ctx, r.o.DB); err != nil {
+		if doc.Base, err = shownFrom(ctx, r.o.DB, w); err != nil {
 			return doc, err
 		}
 		return fill(ctx, w.at, doc)
@@ -48,9 +48,9 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 	return fill(ctx, w.private, doc)
 }
 
-// from is the commit from which a run's work counts: its base, or what its target had
+// shownFrom is the commit from which a run's work counts: its base, or what its target had
 // come to when both were brought together.
-func (w work) from(ctx context.Context, db *store.DB) (agency.OID, error) {
+func shownFrom(ctx context.Context, db *store.DB, w work) (from agency.OID, err error) {
 	gates, err := store.Get(ctx, db, registry.Gates, w.run.ID)
 	if err != nil {
 		return "", err
