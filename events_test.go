@@ -34,7 +34,7 @@ them, and every view is made from them. An event is an object: ` + "`id`" + ` (i
 // eventsPage is the page that lists the events, as the code has them.
 func eventsPage(t *testing.T) string {
 	says := map[string]string{}
-	for _, name := range []string{"internal/agency/detail.go", "internal/agency/tiers.go"} {
+	for _, name := range []string{"internal/agency/detail.go", "internal/agency/tiers.go", "internal/agency/route.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func sayUsage(cmd *cobra.Command) {
 
 // nameFlags are the flags whose text names something.
 var nameFlags = []string{
-	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen", "feature", "file",
+	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen", "feature", "file", "profile",
 }
 
 // flagsNamed refuses such a flag when it is empty, as named does for arguments:

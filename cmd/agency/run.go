@@ -23,7 +23,9 @@ import (
 type runFlags struct {
 	mode, target, feature, agent string
 	follow                       string // the run that is gone on from
-	file                         string // that holds the goal
+	profile                      string
+	models                       []string // NAME or ROLE=NAME
+	file                         string   // that holds the goal
 	edit                         bool
 	budget                       usd
 	parallel                     int
@@ -114,6 +116,8 @@ func runCommand(a *app) *cobra.Command {
 
 func defineRun(fl *pflag.FlagSet, f *runFlags) {
 	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
+	fl.StringArrayVar(&f.models, "model", nil, "ask the model `[ROLE=]NAME`, in all of the run or where the role is at work: provider/model, a model's name alone or a level; may be repeated, and agency model changes it later")
+	fl.StringVar(&f.profile, "profile", "", "lay the profile `NAME` of your own file over all files (profiles)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Var(&f.budget, "budget", "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")
@@ -343,6 +347,12 @@ func (f runFlags) layer() []config.Flag {
 	var out []config.Flag
 	if f.mode != "" {
 		out = append(out, config.Flag{Key: "mode", Value: f.mode, Name: "--mode"})
+	}
+	if f.profile != "" {
+		out = append(out, preview.ProfileFlag(f.profile))
+	}
+	for _, m := range f.models {
+		out = append(out, preview.ModelFlag(m))
 	}
 	if f.parallel != 0 {
 		out = append(out, config.Flag{Key: "max_parallel_agents", Value: strconv.Itoa(f.parallel), Name: "--max-parallel"})

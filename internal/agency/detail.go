@@ -1,6 +1,9 @@
 package agency
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Stages of checks (check.Stage): on what a work began from, which say nothing of the
 // work, and those that an agent asks for on its own.
@@ -99,6 +102,10 @@ type (
 		Attempt     int       `json:"attempt"`
 		Cause       string    `json:"cause"`
 		WaitSeconds float64   `json:"wait_seconds,omitempty"`
+		// Of how many tries at most, and Until when it waits for the Provider: of a request.
+		Of       int       `json:"of,omitempty"`
+		Provider string    `json:"provider,omitempty"`
+		Until    time.Time `json:"until,omitzero"`
 	}
 	// MessageSent says that a message is durable.
 	MessageSent struct {
@@ -414,6 +421,7 @@ func (Completed) kind() (EventType, Category)        { return "completed", Categ
 func (Failed) kind() (EventType, Category)           { return "failed", CategoryAgent }
 func (Escalated) kind() (EventType, Category)        { return "escalated", CategoryAgent }
 func (Retried) kind() (EventType, Category)          { return "retried", CategoryAgent }
+func (ModelChosen) kind() (EventType, Category)      { return "model_chosen", CategoryState }
 func (MessageSent) kind() (EventType, Category)      { return "message_sent", CategoryMessage }
 func (MessageDelivered) kind() (EventType, Category) { return "message_delivered", CategoryMessage }
 
@@ -467,7 +475,7 @@ var details = byType(
 	made[Retried], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
 	made[StateChanged], made[NameReserved], made[NameReleased], made[NameRefused],
 	made[ResourceWaited], made[ResourceTaken], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
-	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[PlanEstimated],
+	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[ModelChosen], made[PlanEstimated],
 	made[SessionParked], made[EpochBegun], made[RunWaiting], made[RunPaused], made[RunResumed],
 	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],
 	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],

@@ -196,3 +196,14 @@ func EstimateUsage(c Complexity) Usage {
 	in := turns*prompt + turns*(turns-1)/2*2*answer
 	return Usage{In: in, Cached: in - prompt - (turns-1)*2*answer, Out: turns * answer}
 }
+
+type (
+	// ModelChosen says that a person had a run, or in it a role or a level, ask another
+	// model from the next request of each session on.
+	ModelChosen struct {
+		Whom   string `json:"whom,omitempty"` // empty: the run
+		Model  string `json:"model"`
+		Before string `json:"before"`
+		By     string `json:"by"`
+	}
+)

@@ -185,6 +185,11 @@ func (c *Client) Remove(ctx context.Context, run agency.RunID, r ByRequest) erro
 	return err
 }
 
+// Choose has a run ask another model.
+func Choose(ctx context.Context, c *Client, run agency.RunID, r ModelRequest) (ModelDoc, error) {
+	return post[ModelDoc](ctx, c, runPath(run, "/model"), r)
+}
+
 func runPath(run agency.RunID, rest string) string {
 	return "/v1/runs/" + string(run) + rest
 }

@@ -109,6 +109,21 @@ type ResumeRequest struct {
 	By      string            `json:"by"`
 }
 
+// ModelRequest has a run, or in it Whom, which is a role or a level, ask another model.
+// Secrets are the keys of the providers that are asked then.
+type ModelRequest struct {
+	Whom    string            `json:"whom,omitempty"`
+	Name    string            `json:"name"` // as a person names it
+	Secrets map[string]string `json:"secrets,omitempty"`
+	By      string            `json:"by"`
+}
+
+// ModelDoc is what is asked now and what was asked before.
+type ModelDoc struct {
+	Model  string `json:"model"`
+	Before string `json:"before"`
+}
+
 // ByRequest is a request that needs no more than who asks.
 type ByRequest struct {
 	By string `json:"by"`

@@ -56,7 +56,7 @@ func (ch *checker) fault(format string, args []any, keys ...string) {
 // nearest is the origin of the strongest layer among keys: of two values that
 // contradict each other the later one is at fault.
 func (s *state) nearest(keys []string) Origin {
-	rank := map[Layer]int{LayerDefault: 0, LayerCatalogue: 1, LayerUser: 2, LayerTeam: 3, LayerRepo: 4, LayerFlag: 5}
+	rank := map[Layer]int{LayerDefault: 0, LayerCatalogue: 1, LayerUser: 2, LayerTeam: 3, LayerRepo: 4, LayerProfile: 5, LayerFlag: 6}
 	best := Origin{Layer: LayerDefault}
 	for _, k := range keys {
 		for ; k != ""; k = parent(k) {
@@ -207,6 +207,9 @@ func loopback(base string) bool {
 	a, err := netip.ParseAddr(u.Hostname())
 	return err == nil && a.IsLoopback()
 }
+
+// Local tells whether a provider is asked at an address of this machine.
+func (p Provider) Local() bool { return loopback(p.BaseURL) }
 
 func (ch *checker) models() {
 	c := ch.state.config

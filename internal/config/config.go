@@ -51,6 +51,7 @@ type Config struct {
 	VCS               VCS                 `json:"vcs" doc:"where the repository is hosted"`
 	Resources         map[string]int      `json:"resources" doc:"what is scarce on this machine: name: how many commands that need it may run at once, across all runs and repositories of yours; commands.needs and contracts name what they need" form:"resource" min:"1" max:"1000"`
 	NotifyQuietHours  string              `json:"notify_quiet_hours" doc:"hours in which nothing is announced, such as 22:00-07:00, in the machine's time zone; what falls in them is told in one message for each place when they end; empty: none" form:"hours"`
+	Profiles          map[string]Profile  `json:"profiles,omitempty" doc:"name: settings that --profile NAME lays over all files; in your own file alone" form:"name"`
 	Improve           Improve             `json:"improve" doc:"the self-improvement loop"`
 	Store             Store               `json:"store" doc:"where runs are recorded"`
 }
@@ -72,6 +73,9 @@ type Provider struct {
 	API      string `json:"api,omitempty" doc:"which of OpenAI's APIs; chat where empty" enum:",chat,responses"`
 	Thinking int    `json:"thinking_tokens,omitempty" doc:"Anthropic: how many tokens of an answer the model may think, at least 1024; 0: as the catalogue of models has it; -1: none" min:"-1" max:"1000000"`
 	Script   string `json:"script,omitempty" doc:"rehearsal script file; empty: the embedded one" expand:"true"`
+	MaxWait  int    `json:"max_wait_minutes,omitempty" doc:"minutes for which one request waits at most while the provider limits the rate, as long as it asks each time; no such wait is work; 0: 60; where another model of the list comes after it, 5" min:"0" max:"1440"`
+	Header   int    `json:"first_byte_seconds,omitempty" doc:"seconds until an answer begins, else the request counts as hanging and is sent again; 0: 180, and 600 at an address of this machine, whose models read long prompts slowly" min:"0" max:"86400"`
+	Idle     int    `json:"idle_seconds,omitempty" doc:"seconds between two pieces of an answer, likewise; 0: 120" min:"0" max:"86400"`
 }
 
 // Price is what a model costs in US dollars per million tokens. It converts

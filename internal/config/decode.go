@@ -387,7 +387,7 @@ func (d *decoder) badText(value string, f field) string {
 // is the shell's; in a repository's file only the keys that need trust.
 func (d *decoder) expands(f field) bool {
 	switch d.layer {
-	case LayerUser:
+	case LayerUser, LayerProfile:
 		return f.form != "command"
 	case LayerRepo:
 		return f.expand != ""

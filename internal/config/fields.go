@@ -113,6 +113,13 @@ func (f field) outOfRange(v float64) string {
 	return ""
 }
 
+// RoleNamed is the role that another name of it means; false where it is none.
+func RoleNamed(alias string) (string, bool) {
+	f, _ := fieldNamed(reflect.TypeFor[Config](), "agents")
+	role, ok := f.alias[alias]
+	return role, ok
+}
+
 // roles are the role ids, from the tag of Config.Agents.
 func roles() []string {
 	f, _ := fieldNamed(reflect.TypeFor[Config](), "agents")

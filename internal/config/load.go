@@ -41,6 +41,7 @@ type Input struct {
 	// TeamFile is a file that a run was started with; no Data: none.
 	TeamFile Source
 	Flags    []Flag
+	Profile  string // of the user's own file, laid over all files; "": none
 	Env      Env
 	// Catalogue is provider -> capability level -> model names in order of
 	// fallback, used for the first provider whose key is set when no file
@@ -61,6 +62,7 @@ const (
 	LayerUser      Layer = "user"
 	LayerTeam      Layer = "team file"
 	LayerRepo      Layer = "repository"
+	LayerProfile   Layer = "profile" // of the user's own file, as a command names it
 	LayerFlag      Layer = "flag"
 )
 
@@ -88,6 +90,8 @@ type Loaded struct {
 	Widenings []Widening
 	// Team is what the team file says beside settings; nil without one.
 	Team *Team
+	// Profiles are the names of those of the user's file.
+	Profiles []string
 
 	trusted bool // by the store or by AGENCY_TRUST=1
 	state   *state
@@ -107,7 +111,8 @@ func Load(in Input) (*Loaded, error) {
 	own, team, teamText := readTeam(in.TeamFile, c)
 	flags := flagTrees(in.Flags, c)
 	s := newState()
-	for _, l := range append([]laid{{LayerUser, user, userText}, {LayerTeam, team, teamText}, {LayerRepo, repo, repoText}}, flags...) {
+	profile := laid{LayerProfile, profileIn(user, in, c), userText}
+	for _, l := range append([]laid{{LayerUser, user, userText}, {LayerTeam, team, teamText}, {LayerRepo, repo, repoText}, profile}, flags...) {
 		s.lay(l, in.Env, c)
 	}
 	l := &Loaded{state: s, env: in.Env, Team: own, texts: map[string]*lines{userText.path: userText, teamText.path: teamText, repoText.path: repoText}}
@@ -119,8 +124,9 @@ func Load(in Input) (*Loaded, error) {
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	l.Widenings = l.widenings(in, laid{LayerUser, user, userText}, laid{LayerRepo, repo, repoText})
+	l.Widenings = l.widenings(in, laid{LayerUser, user, userText}, laid{LayerRepo, repo, repoText}, profile)
 	l.trusted = len(l.Widenings) == 0 || TrustFromEnv(in.Env)
+	l.Profiles, s.config.Profiles = sortedKeys(s.config.Profiles), nil
 	l.Config, l.Warnings = s.config, append(s.warnings, s.idle()...)
 	return l, nil
 }
@@ -200,6 +206,11 @@ func (ch *checker) ownOnly() {
 	for _, key := range ownKeys {
 		if by := ch.state.origin(key).Layer; by != LayerDefault && by != LayerUser {
 			ch.fault("%s is a limit across repositories and stands in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)
+		}
+	}
+	for _, key := range sortedKeys(ch.state.origins) {
+		if by := ch.state.origins[key].Layer; parent(key) == "profiles" && by != LayerUser {
+			ch.fault("%s: profiles stand in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)
 		}
 	}
 }

@@ -143,6 +143,13 @@ func (c Config) Routed() []agency.RoleID {
 	return out
 }
 
+// Stands tells whether a person has said which model a role asks, whatever level is
+// picked for its contracts.
+func (c Config) Stands(role agency.RoleID) bool {
+	a, ok := c.Agents[string(role)]
+	return ok && !IsLevel(a.Model) && !slices.Contains(c.Routing.Roles, string(role))
+}
+
 // RoutingRules are how a run of this configuration picks the level of a
 // contract.
 func (c Config) RoutingRules() agency.Routing {

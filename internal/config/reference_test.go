@@ -34,7 +34,7 @@ const referenceHead = `# Configuration
 
 Settings are laid over each other, the later wins: the defaults below, your own file
 (` + "`$XDG_CONFIG_HOME/agency/config.yaml`" + `, by default ` + "`~/.config/agency/config.yaml`" + `), the file that
-` + "`agency run FILE`" + ` was given, the repository's ` + "`agency.yaml`" + `, the flags of the command. Mappings merge key by key, lists are replaced. The result is
+` + "`agency run FILE`" + ` was given, the repository's ` + "`agency.yaml`" + `, the profile that ` + "`--profile`" + ` names, the flags of the command. Mappings merge key by key, lists are replaced. The result is
 copied into each run; a run never reads a file that an agent can write.
 
 - ` + "`agency config show`" + ` prints the effective settings and where each came from, ` + "`validate`" + ` only checks,
@@ -82,6 +82,8 @@ func section(b *strings.Builder, f field, v reflect.Value) {
 	case f.typ.Kind() == reflect.Struct:
 		tableHead(b)
 		rows(b, f.name, f.typ, v)
+	case f.name == "profiles":
+		fmt.Fprintf(b, "A profile holds any of `%s`, each as at the top level. By default empty; for instance\n`profiles: {cheap: {budget: {usd: 2}, models: {capable: [anthropic/claude-haiku-4-5]}}}`, for `agency run --profile cheap`.\n", strings.Join(fieldNames(f.typ.Elem()), "`, `"))
 	case f.name == "agents":
 		agentsSection(b, f, v)
 	case f.name == "providers":

@@ -348,12 +348,14 @@ func (s *state) writtenText(key, value string) string {
 
 // widenings lays the two files once more, without flags and without what
 // depends on the environment.
-func (l *Loaded) widenings(in Input, user, repo laid) []Widening {
+func (l *Loaded) widenings(in Input, user, repo, profile laid) []Widening {
 	quiet := &collector{} // both files have been read without a fault
 	have, want := newState(), newState()
 	have.lay(user, in.Env, quiet)
+	have.lay(profile, in.Env, quiet)
 	want.lay(user, in.Env, quiet)
 	want.lay(repo, in.Env, quiet)
+	want.lay(profile, in.Env, quiet)
 	wanted := want.security()
 	wanted.AgentFiles = map[string]AgentFile{}
 	for p, f := range in.AgentFiles {

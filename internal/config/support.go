@@ -43,7 +43,7 @@ func inEffect() []string {
 		"agents.*.runtime",
 		"sandbox",
 		"mcp",
-		"resources",
+		"resources", "profiles",
 		"notify", "notify_quiet_hours",
 		"visibility.gate_timeout_minutes",
 		"visibility.strict_mode", "visibility.log_level",

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -192,4 +193,44 @@ func widensNothing(in Input, user, team laid, c *collector) {
 		at := want.nearest([]string{w.Key})
 		c.add(team.text, at.Line, at.Col, "%s: a team file may not ask for more than your own configuration; set it in agency.yaml, and trust it there", w)
 	}
+}
+
+// Profile is a set of settings under a name, for a run to be started with. It stands in
+// the user's own file, and so may say what costs money.
+type Profile struct {
+	Mode              string              `json:"mode,omitempty" doc:"as the key of that name at the top level" enum:"single,contract,producer_critic,multi_agent,tiered,full"`
+	MaxParallelAgents int                 `json:"max_parallel_agents,omitempty" doc:"likewise" min:"1" max:"1000"`
+	RetryBudget       int                 `json:"retry_budget,omitempty" doc:"likewise" min:"1" max:"100"`
+	Budget            Budget              `json:"budget,omitzero" doc:"likewise"`
+	Models            map[string][]string `json:"models,omitempty" doc:"likewise" keys:"reasoning-heavy,capable,fast-cheap" form:"model"`
+	Agents            map[string]Agent    `json:"agents,omitempty" doc:"likewise" keys:"project_manager,scaffolder,test_engineer,reviewer,overseer,cleanup,generalist,t1_visionary,t2_lead,t2_architect,t3_lead,t4_implementer,t5_verifier" alias:"pm=project_manager,producer=scaffolder,critic=reviewer,tester=test_engineer"`
+}
+
+// profileIn is the profile that is asked for, as the user's file has it; nil where none is.
+func profileIn(user *node, in Input, c *collector) *node {
+	if in.Profile == "" {
+		return nil
+	}
+	var names []string
+	for _, e := range user.under("profiles") {
+		if e.key == in.Profile {
+			return e.value
+		}
+		names = append(names, e.key)
+	}
+	c.add(&lines{path: "--profile"}, 0, 0, "there is no profile %s in %s%s", clip(in.Profile), cmp.Or(in.UserFile.Path, "your own file"), text.Suggestion(in.Profile, names))
+	return nil
+}
+
+// under are the entries of a mapping at the top of a file.
+func (n *node) under(key string) []entry {
+	if n == nil || n.shape != isMap {
+		return nil
+	}
+	for _, e := range n.entries {
+		if e.key == key && e.value.shape == isMap {
+			return e.value.entries
+		}
+	}
+	return nil
 }

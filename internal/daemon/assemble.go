@@ -109,11 +109,12 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	symbols := codebase.New(syntax, func() gotypes.Place {
 		return gotypes.FindPlace(func(name string) string { v, _ := o.Getenv(name); return v })
 	}, fulltext.New(filepath.Join(o.Place.State, "search.db")))
+	live := host.NewLive()
 	p := &parts{
 		code: symbols,
-		db:   db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets, syntax: syntax,
+		db:   db, events: event.NewLog(db), live: live, secrets: secrets, syntax: syntax,
 		runs: resources.New(resources.Options{
-			Code: symbols, DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Slots: slots.Folder(o.Place.Root), Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
+			Code: symbols, DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Slots: slots.Folder(o.Place.Root), Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Copies: live.Copies, Log: o.Log,
 		}),
 	}
 	p.bell, p.stream = budget.NewBell(db), stream.New(secrets.Redactor, time.Now)

@@ -115,6 +115,7 @@ type Options struct {
 // concurrent use.
 type Host struct {
 	keeping
+	choosing
 	rec   *records
 	stop  context.CancelFunc
 	live  *Live
@@ -139,7 +140,7 @@ func New(o Options) *Host {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{means: o.Means, tells: tells, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
-	h.keeping = keeping{h.rec}
+	h.keeping, h.choosing = keeping{h.rec}, choosing{h.rec, o.Live, o.Starter.Secrets}
 	h.gates = &gates{rec: h.rec, live: o.Live, events: o.Events, timers: map[agency.GateID]func() bool{}}
 	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, tells: tells, engine: o.Engine, ended: make(chan struct{}, 1)}
 	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, means: o.Means, ended: h.tidy.noteEnd}

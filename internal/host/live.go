@@ -17,6 +17,7 @@ type Live struct {
 	closed   bool
 	work     sync.WaitGroup // all that the host has begun
 	changed  func()         // told when work began or ended
+	copies   map[agency.RunID]int
 
 	pendingMoved chan struct{} // closed and replaced when pending changes
 }
@@ -24,7 +25,7 @@ type Live struct {
 // NewLive makes a Live without runs.
 func NewLive() *Live {
 	return &Live{
-		runs: map[agency.RunID]*live{}, pending: map[agency.RunID]*pendingRecord{}, pendingMoved: make(chan struct{}), changed: func() {},
+		runs: map[agency.RunID]*live{}, pending: map[agency.RunID]*pendingRecord{}, copies: map[agency.RunID]int{}, pendingMoved: make(chan struct{}), changed: func() {},
 	}
 }
 
@@ -57,6 +58,19 @@ func (v *Live) Cancelled(run agency.RunID) context.Context {
 		return l.cancelled
 	}
 	return context.Background()
+}
+
+// Copies counts how often a person has changed what the run keeps while this host lives.
+func (v *Live) Copies(run agency.RunID) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.copies[run]
+}
+
+func (v *Live) copied(run agency.RunID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.copies[run]++
 }
 
 func (v *Live) find(run agency.RunID) *live {

@@ -74,6 +74,9 @@ var faultWords = map[FaultKind]string{
 	ContextOverflow:   "request larger than the context window",
 }
 
+// What says what it is in two or three words.
+func (f *Fault) What() string { return faultWords[f.Kind] }
+
 // Unwrap gives the kind, the mending step and the cause.
 func (f *Fault) Unwrap() error {
 	kind := agency.KindTransient

@@ -89,7 +89,9 @@ const (
 // Retrying announces that a try ended in Cause and the next begins after Wait.
 type Retrying struct {
 	Attempt int // the number of the try that failed, from 1
+	Of      int // how many tries there are at most, as it looks now
 	Wait    time.Duration
+	Until   time.Time // when the wait is over
 	Cause   *Fault
 }
 

@@ -106,28 +106,10 @@ type clock struct {
 	sign   time.Duration // the same, by the time that the watch was awake
 	silent time.Duration // since then, when somebody looked
 	waited time.Duration // for others, or while nobody carried it out
+	until  time.Time     // when its model's provider, which it waits for, is asked again
 	parked bool
 	waits  string // for what it is parked
 	ended  bool
-}
-
-// longest is the most that one step of work takes, a check's limit: in a longer silence
-// the machine slept, or its clock was set.
-const longest = 30 * time.Minute
-
-// goesOn notes that the session is at work.
-func (c *clock) goesOn() { c.parked, c.ended = false, false }
-
-// pass lets the clock go on, and gives by how much. A clock that jumps back changes
-// nothing; what passes while the session waits is no time at work.
-func (c *clock) pass(now time.Time) time.Duration {
-	took := max(0, now.Sub(c.heard))
-	c.heard = now
-	c.last = c.last.Add(took)
-	if c.parked || c.ended || took > longest {
-		c.waited += took
-	}
-	return took
 }
 
 // memory is what is not new any more.
@@ -254,6 +236,8 @@ func (h *history) passes(d agency.Detail) {
 				h.fallow.reads, h.folded = 0, h.changes+h.tried
 			}
 		}
+	case *agency.Retried:
+		h.clock.until = d.Until
 	case *agency.SessionParked:
 		h.clock.parked, h.clock.waits = true, d.For
 	case *agency.ResourceWaited:

@@ -274,6 +274,9 @@ func (w *Watch) Look(now time.Time) (found []Detection, faults []Fault) {
 			continue
 		}
 		h.clock.pass(now)
+		if now.Before(h.clock.until) { // its provider is silent, and says until when
+			h.clock.signed, h.clock.sign = now, w.awake
+		}
 		h.clock.silent = w.awake - h.clock.sign
 		d, f := w.judge(h, detectors[len(detectors)-byTime:])
 		found, faults = append(found, d...), append(faults, f...)

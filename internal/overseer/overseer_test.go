@@ -577,3 +577,31 @@ func TestHugeCounts(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestWaitsForProvider takes the time for which a provider limits the rate out of its
+// agent's, and hears no silence in it.
+func TestWaitsForProvider(t *testing.T) {
+	s := newStory("limited", 1)
+	s.works(3)
+	s.add(agency.Retried{Session: "s1", Attempt: 1, Of: 2, Provider: "anthropic", Cause: "rate_limited", Until: s.at.Add(55 * time.Minute)})
+	w := NewWatch(config.Defaults().Overseer)
+	for _, e := range s.events {
+		w.Observe(e)
+	}
+	look := func(until time.Duration) {
+		t.Helper()
+		for end := s.at.Add(until); s.at.Before(end); s.at = s.at.Add(10 * time.Second) {
+			if found, _ := w.Look(s.at); len(found) > 0 {
+				t.Fatalf("%+v", found)
+			}
+		}
+	}
+	look(54 * time.Minute)
+	before := len(s.events)
+	s.works(3)
+	for _, e := range s.events[before:] {
+		if found, _ := w.Observe(e); len(found) > 0 {
+			t.Errorf("%+v", found)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"agency/internal/agency"
 )
@@ -166,3 +167,24 @@ func sessionOf(d agency.Detail) (id agency.SessionID, works bool) {
 
 // onWork tells whether a check of a stage says something of an agent's work.
 func onWork(stage string) bool { return stage == "" || stage == agency.StageWork }
+
+// longest is the most that one step of work takes, a check's limit: in a longer silence
+// the machine slept, or its clock was set.
+const longest = 30 * time.Minute
+
+// goesOn notes that the session is at work.
+func (c *clock) goesOn() { c.parked, c.ended = false, false }
+
+// pass lets the clock go on, and gives by how much. A clock that jumps back changes
+// nothing; what passes while the session waits is no time at work.
+func (c *clock) pass(now time.Time) time.Duration {
+	took := max(0, now.Sub(c.heard))
+	patient := min(took, max(0, c.until.Sub(c.heard)))
+	c.heard = now
+	c.last = c.last.Add(took)
+	if c.parked || c.ended || took > longest {
+		patient = took
+	}
+	c.waited += patient
+	return took
+}

@@ -16,6 +16,7 @@ import (
 	"agency/internal/host"
 	"agency/internal/host/settings"
 	"agency/internal/llm"
+	"agency/internal/llm/catalog"
 	"agency/internal/regexp"
 )
 
@@ -38,6 +39,50 @@ type Wish struct {
 	Images           []string // files
 	// Allowed refuses a configuration that this system cannot run.
 	Allowed func(config.Config) error
+}
+
+// ProfileFlag is a profile of the user's file as a setting of a command line.
+func ProfileFlag(name string) config.Flag {
+	return config.Flag{Key: settings.FlagProfile, Value: name, Name: "--profile"}
+}
+
+// Chosen is a person's choice of a model for a run that has begun: NAME or WHOM=NAME, and
+// what the run keeps then, with whom it may ask.
+type Chosen struct {
+	Whom, Name string
+	Config     config.Config
+	Providers  []string
+}
+
+// Choose reads one, as the host will.
+func Choose(doc api.CopyDoc, given string) (out Chosen, err error) {
+	out.Name = given
+	if whom, name, ok := strings.Cut(given, "="); ok {
+		out.Whom, out.Name = whom, name
+	}
+	kept, err := host.ParseRunConfig(doc.Config)
+	if err != nil {
+		return out, err
+	}
+	known, err := catalog.Load()
+	if err != nil {
+		return out, err
+	}
+	if kept.Config, err = host.Choose(known, kept.Config, out.Whom, out.Name); err != nil {
+		return out, err
+	}
+	refs, err := kept.Models()
+	out.Config, out.Providers = kept.Config, config.ProvidersOf(refs)
+	return out, err
+}
+
+// ModelFlag is a choice of a model, NAME or ROLE=NAME, likewise.
+func ModelFlag(given string) config.Flag {
+	key, name := settings.FlagModel, given
+	if whom, of, ok := strings.Cut(given, "="); ok {
+		key, name = key+"."+whom, of
+	}
+	return config.Flag{Key: key, Value: name, Name: "--model " + given}
 }
 
 // Request is everything that a run is started with.

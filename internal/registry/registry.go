@@ -81,6 +81,12 @@ func Copy(q store.Querier, id agency.RunID) (json.RawMessage, error) {
 	return json.RawMessage(s), err
 }
 
+// SetCopy replaces it: only what a person asks for in the middle of a run does so.
+func SetCopy(tx *store.Tx, id agency.RunID, config json.RawMessage) error {
+	_, err := tx.Exec(updateCopy, string(config), string(id))
+	return err
+}
+
 // SetState moves a run to another state, with the event of that state. Nothing
 // happens where it stands there already; a final state is never left.
 func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) error {

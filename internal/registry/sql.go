@@ -15,6 +15,9 @@ const (
 	// selectCopy reads the configuration that a run keeps.
 	selectCopy = `SELECT copy FROM runs WHERE id = ?`
 
+	// updateCopy replaces it.
+	updateCopy = `UPDATE runs SET copy = ? WHERE id = ?`
+
 	// updateState moves a run to a state.
 	updateState = `UPDATE runs SET state = ?, reason = ?, finished_at = ? WHERE id = ?`
 

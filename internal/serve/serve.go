@@ -59,9 +59,10 @@ type Lifecycle interface {
 	Hide(texts []string)
 }
 
-// Copier reads the configuration that a run keeps.
+// Copier has the configuration that a run keeps.
 type Copier interface {
 	Copy(ctx context.Context, run agency.RunID) (api.CopyDoc, error)
+	Choose(ctx context.Context, run agency.RunID, r api.ModelRequest) (api.ModelDoc, error)
 }
 
 // Options are what a Server serves.
@@ -137,6 +138,7 @@ func (s *Server) routes() {
 	s.handle("POST /v1/runs/{run}/cancel", change(s, s.o.Steer.Cancel))
 	s.handle("POST /v1/runs/{run}/answer", change(s, s.o.Steer.Answer))
 	s.handle("POST /v1/runs/{run}/release", change(s, s.free))
+	s.handle("POST /v1/runs/{run}/model", change(s, s.o.Copy.Choose))
 	s.handle("POST /v1/runs/{run}/say", change(s, s.o.Steer.Say))
 	s.handle("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, agency.Errorf(agency.KindNotFound, "%s %s is not known to this version", r.Method, r.URL.Path))

@@ -188,6 +188,11 @@ func (h *house) Free(context.Context, agency.RunID, api.FreeRequest) (agency.Res
 	_, err := h.change()
 	return agency.Reservation{}, err
 }
+
+func (h *house) Choose(context.Context, agency.RunID, api.ModelRequest) (api.ModelDoc, error) {
+	_, err := h.change()
+	return api.ModelDoc{}, err
+}
 func (h *house) Hello() api.Hello { return api.Hello{Wire: api.Wire, PID: os.Getpid()} }
 func (h *house) Drain(context.Context) (api.DrainDoc, error) {
 	_, err := h.change()

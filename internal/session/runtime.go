@@ -102,6 +102,8 @@ type Lineup struct {
 	// Output is how long an answer may be where the role sets no limit, in tokens; 0: the
 	// default.
 	Output int64
+	// Stale tells whether a person has chosen other models since; nil: nobody can.
+	Stale func() bool
 	// Sees is set where one of them is shown pictures; Model gives the others words.
 	Sees bool
 }

@@ -14,7 +14,7 @@ import (
 
 // fileOf is the file of the agent of a session, as the run keeps it.
 func fileOf(b *resources, spec session.Spec) (agentfile.File, error) {
-	f, ok := b.kept.Agents.Find(spec.Post.Agent)
+	f, ok := b.kept().Agents.Find(spec.Post.Agent)
 	if !ok {
 		return f, agency.Errorf(agency.KindInternal, "run %s keeps no agent %s", spec.Run, spec.Post.Agent)
 	}
@@ -27,11 +27,11 @@ func (s *Sessions) agentSetup(b *resources, spec session.Spec) (session.Setup, e
 	if err != nil {
 		return session.Setup{}, err
 	}
-	c := b.kept.Config
-	persona, _ := b.kept.Agents.Persona(*spec.Post, !b.kept.NoRepo)
+	c := b.kept().Config
+	persona, _ := b.kept().Agents.Persona(*spec.Post, !b.kept().NoRepo)
 	return session.Setup{
 		Runtime: config.RuntimeNative, Limits: limitsOfAgent(f, *spec.Post, c), Prices: tariff(s.Models.known, c),
-		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
+		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept().Commands(),
 		Parent: budget.ContractNode(spec.Contract), Persona: persona,
 		RespondWithin: time.Duration(c.Board.ResponseMinutes) * time.Minute,
 	}, nil
@@ -60,7 +60,7 @@ func (s *Sessions) agentLineup(b *resources, spec session.Spec) (session.Lineup,
 	if err != nil {
 		return session.Lineup{}, err
 	}
-	refs, err := b.kept.ModelsOf(f)
+	refs, err := b.kept().ModelsOf(f)
 	if err != nil {
 		return session.Lineup{}, err
 	}
@@ -69,6 +69,6 @@ func (s *Sessions) agentLineup(b *resources, spec session.Spec) (session.Lineup,
 
 // needsCheckout tells whether the agent has a tool that works on one.
 func needsCheckout(b *resources, spec session.Spec) bool {
-	p, _ := b.kept.Agents.Persona(*spec.Post, !b.kept.NoRepo)
+	p, _ := b.kept().Agents.Persona(*spec.Post, !b.kept().NoRepo)
 	return len(p.Tools) > 0
 }

@@ -58,8 +58,8 @@ func (a *ahead) close() {
 // now. A base that could not be run is run again when it is needed. What the agent asks to
 // be checked meanwhile waits for the build alone.
 func (s *Sessions) ahead(ctx context.Context, b *resources, spec session.Spec, base agency.OID) error {
-	cmds := b.kept.Commands()
-	if needs := s.Runs.contracts(b.kept.Config).Needs; needs != nil {
+	cmds := b.kept().Commands()
+	if needs := s.Runs.contracts(b.kept().Config).Needs; needs != nil {
 		for _, kind := range []agency.CheckKind{agency.CheckLint, agency.CheckTest} {
 			if names, err := needs(ctx, spec.Run, spec.Contract, cmds.Command(kind)); err != nil || len(names) > 0 {
 				return err

@@ -134,12 +134,12 @@ func (e embedder) reserve(ctx context.Context, r budget.Request) (err error) {
 // embeds is how the searches of a session find by meaning; nil where the run's
 // configuration wants none.
 func (s *Sessions) embeds(ctx context.Context, b *resources, o session.ToolsetOptions) (codebase.Embedder, error) {
-	ref, wanted := b.kept.Config.Embeddings()
+	ref, wanted := b.kept().Config.Embeddings()
 	if !wanted {
 		return nil, nil
 	}
 	run := o.Spec.Run
-	key, err := s.Models.key(run, ref.Provider, b.kept.Config.Providers[ref.Provider])
+	key, err := s.Models.key(run, ref.Provider, b.kept().Config.Providers[ref.Provider])
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Sessions) embeds(ctx context.Context, b *resources, o session.ToolsetOp
 	}
 	fence, db := flow.ScopeOf(ctx).Fence, s.Runs.o.DB
 	return embedder{
-		Leaving: leaving, ref: ref, model: Embeddings(b.kept.Config, ref, key), run: run, prices: tariff(s.Models.known, b.kept.Config), above: s.Above,
+		Leaving: leaving, ref: ref, model: Embeddings(b.kept().Config, ref, key), run: run, prices: tariff(s.Models.known, b.kept().Config), above: s.Above,
 		write: func(ctx context.Context, fn func(*store.Tx) error) error { return db.WriteFenced(ctx, fence, fn) },
 	}, nil
 }

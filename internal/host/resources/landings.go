@@ -46,7 +46,7 @@ func (l *Landings) Landings(ctx context.Context, id agency.RunID) (report.Input,
 	if err != nil {
 		return report.Input{}, err
 	}
-	in := report.Input{Landed: []git.CommitChanges{}, BaseTree: run.BaseTree(), Shared: b.kept.Config.SharedWrites}
+	in := report.Input{Landed: []git.CommitChanges{}, BaseTree: run.BaseTree(), Shared: b.kept().Config.SharedWrites}
 	if run.Info().Dirty != "" {
 		if in.Local, err = report.LocalEdits(ctx, run.Dir(), run.Base()); err != nil {
 			return in, err
@@ -164,7 +164,7 @@ func (l *Landings) MarkDone(ctx context.Context, id agency.RunID, name string, a
 		return "", err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	steps := b.kept.Config.Contracts.MaxVerificationSteps
+	steps := b.kept().Config.Contracts.MaxVerificationSteps
 	list, err := backlog.Read(root, steps)
 	if err != nil {
 		return "", err

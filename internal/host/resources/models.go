@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
@@ -41,7 +42,7 @@ func NewModels(runs *Runs, known *catalog.Catalog, secrets *host.Secrets) *Model
 }
 
 func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, level agency.Level) (out session.Lineup, err error) {
-	refs, err := refsOf(b.kept.Config, role, level)
+	refs, err := refsOf(b.kept().Config, role, level)
 	if err != nil {
 		return out, err
 	}
@@ -51,7 +52,7 @@ func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, leve
 // refsOf are the models that the sessions of a role ask, on a level or of its own. A run
 // that moves up from a single agent asks none that it was not started with.
 func refsOf(c config.Config, role agency.RoleID, level agency.Level) ([]config.ModelRef, error) {
-	if level != "" {
+	if level != "" && !c.Stands(role) {
 		return c.Resolve(string(level))
 	}
 	if c.Mode == agency.ModeSingle {
@@ -63,23 +64,49 @@ func refsOf(c config.Config, role agency.RoleID, level agency.Level) ([]config.M
 // lineupOf is a list of models, in order of fallback.
 func (m *Models) lineupOf(run agency.RunID, b *resources, refs []config.ModelRef) (out session.Lineup, err error) {
 	var named []failover.Named
-	for _, ref := range refs {
+	for i, ref := range refs {
 		one, err := m.model(run, b, ref)
 		if err != nil {
 			return out, err
 		}
-		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: failover.Retry(one, failover.RetryOptions{}), Sees: Sees(m.known, b.kept.Config, ref)})
+		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: failover.Retry(one, failover.RetryOptions{Patience: patience(b.kept().Config.Providers[ref.Provider], i == len(refs)-1)}), Sees: Sees(m.known, b.kept().Config, ref)})
 		out.Sees = out.Sees || named[len(named)-1].Sees
 		out.Names = append(out.Names, ref.String())
 		// The smallest window of the list counts: each may have to take the
 		// conversation over.
-		if _, window := Known(m.known, b.kept.Config, ref); window > 0 && (out.Window == 0 || window < out.Window) {
+		if _, window := Known(m.known, b.kept().Config, ref); window > 0 && (out.Window == 0 || window < out.Window) {
 			out.Window = window
 		}
-		out.Output = shortest(out.Output, m.catalogued(b.kept.Config, ref).MaxOutput)
+		out.Output = shortest(out.Output, m.catalogued(b.kept().Config, ref).MaxOutput)
 	}
 	out.Model, err = failover.Fallback(named, failover.FallbackOptions{})
 	return out, err
+}
+
+// How long a request waits in all for a provider that limits the rate, where nobody says so:
+// for the last model of a list, and where another can be asked.
+const lastPatience, earlyPatience = time.Hour, 5 * time.Minute
+
+func patience(p config.Provider, last bool) time.Duration {
+	switch {
+	case p.MaxWait > 0:
+		return time.Duration(p.MaxWait) * time.Minute
+	case last:
+		return lastPatience
+	}
+	return earlyPatience
+}
+
+// firstByte is how long an answer may let itself be awaited, where nobody says so: models of
+// this machine read long prompts slowly.
+func firstByte(p config.Provider) time.Duration {
+	switch {
+	case p.Header > 0:
+		return time.Duration(p.Header) * time.Second
+	case p.Local():
+		return 10 * time.Minute
+	}
+	return 3 * time.Minute
 }
 
 // mostOutput is how long an answer may be at most where nobody says so, in tokens: a
@@ -110,11 +137,11 @@ func (m *Models) Level(ctx context.Context, run agency.RunID, level agency.Level
 	if err != nil {
 		return "", nil, err
 	}
-	refs, err := b.kept.Config.Resolve(string(level))
+	refs, err := b.kept().Config.Resolve(string(level))
 	if err != nil {
 		return "", nil, err
 	}
-	price, _ := Known(m.known, b.kept.Config, refs[0])
+	price, _ := Known(m.known, b.kept().Config, refs[0])
 	return refs[0].String(), price, nil
 }
 
@@ -125,7 +152,7 @@ func (m *Models) Staff(ctx context.Context, run agency.RunID, role agency.RoleID
 	if err != nil {
 		return out, err
 	}
-	return StaffOf(m.known, b.kept.Config, role, level)
+	return StaffOf(m.known, b.kept().Config, role, level)
 }
 
 // Routing is how a run picks levels.
@@ -134,7 +161,7 @@ func (m *Models) Routing(ctx context.Context, run agency.RunID) (agency.Routing,
 	if err != nil {
 		return agency.Routing{}, err
 	}
-	return b.kept.Config.RoutingRules(), nil
+	return b.kept().Config.RoutingRules(), nil
 }
 
 // StaffOf is Staff of a configuration that no run keeps yet.
@@ -228,7 +255,7 @@ func Sees(known *catalog.Catalog, c config.Config, ref config.ModelRef) bool {
 }
 
 func (m *Models) model(run agency.RunID, b *resources, ref config.ModelRef) (llm.Model, error) {
-	p := b.kept.Config.Providers[ref.Provider]
+	p := b.kept().Config.Providers[ref.Provider]
 	if p.Type == "rehearsal" {
 		player, err := m.players.get(run, ref.Provider, b.repo, p.Script)
 		if err != nil {
@@ -242,7 +269,7 @@ func (m *Models) model(run agency.RunID, b *resources, ref config.ModelRef) (llm
 	}
 	opts := llm.Options{
 		Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(),
-		HTTP: llm.HTTPOptions{Proxy: http.ProxyFromEnvironment},
+		HTTP: llm.HTTPOptions{Proxy: http.ProxyFromEnvironment, FirstByte: firstByte(p), Idle: time.Duration(p.Idle) * time.Second},
 	}
 	switch p.Type {
 	case "openai":
@@ -251,7 +278,7 @@ func (m *Models) model(run agency.RunID, b *resources, ref config.ModelRef) (llm
 		}
 		return openai.New(opts), nil
 	case "anthropic":
-		return anthropic.New(opts, thinking(m.catalogued(b.kept.Config, ref), p.Thinking)), nil
+		return anthropic.New(opts, thinking(m.catalogued(b.kept().Config, ref), p.Thinking)), nil
 	case "gemini":
 		return gemini.New(opts), nil
 	}

@@ -265,14 +265,14 @@ func (pr *Preparer) base(ctx context.Context, info workspace.RunInfo, b *resourc
 	shared := place                     // with the folders of packages shown in it, whose mount points are made there
 	place.ReadOnly = true
 	spec := sandbox.Spec{Place: place, Tools: b.tools.Tools, LayerDir: agentLayer(pr.Runs.o.StateDir), Reads: b.reads}
-	if err := detect.MissingModules(ctx, b.runner, spec, bounded.FS(root), b.kept.Commands()); err != nil {
+	if err := detect.MissingModules(ctx, b.runner, spec, bounded.FS(root), b.kept().Commands()); err != nil {
 		return err
 	}
 	base := detect.Base{
-		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.kept.Commands(), Env: b.kept.Getenv,
+		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.kept().Commands(), Env: b.kept().Getenv,
 		// As a verification sees it: what an agent fetched for itself is not there.
 		Subject: check.Subject{Place: shared, Run: info.Run, Stage: check.StageBase, Layer: check.LayerVerify},
-		Online:  b.runner.Tier() == sandbox.TierNone || len(b.kept.Config.Sandbox.AllowHosts) > 0,
+		Online:  b.runner.Tier() == sandbox.TierNone || len(b.kept().Config.Sandbox.AllowHosts) > 0,
 	}
 	if err = detect.AbsentPackages(ctx, base); err == nil {
 		var notes []string

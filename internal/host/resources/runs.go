@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
@@ -46,7 +47,9 @@ type Options struct {
 	Agents   string           // folder of the user's own agent files; "": none
 	Hidden   []string         // more folders of the program's own, which commands may not see
 	Code     *codebase.Engine // answers for the symbols of checkouts
-	Log      *slog.Logger
+	// Copies counts how often a person has changed what a run keeps; nil: nobody does.
+	Copies func(agency.RunID) int
+	Log    *slog.Logger
 }
 
 // Runs keeps the resources of each run from their first use to the end of the
@@ -94,7 +97,8 @@ func objectsAt() func(sandbox.Place) []string {
 // resources are what the steps of one run work with.
 type resources struct {
 	repo   string
-	kept   host.RunConfig
+	copy   atomic.Pointer[host.RunConfig] // as the run keeps it now; see kept
+	copies int                            // by Options.Copies, when it was read
 	runner *sandbox.Runner
 	tools  detect.Found
 	checks *check.Checker
@@ -106,13 +110,39 @@ type resources struct {
 	ahead     ahead
 }
 
+// kept is the configuration of the run, which nobody changes: a person's choice of models
+// puts another in its place.
+func (b *resources) kept() *host.RunConfig { return b.copy.Load() }
+
+// renew reads it again where a person has changed it.
+func renew(ctx context.Context, r *Runs, id agency.RunID, b *resources) error {
+	n := r.o.copiesOf(id)
+	if n == b.copies {
+		return nil
+	}
+	c, err := store.Get(ctx, r.o.DB, host.ReadRunConfig, id)
+	if err == nil {
+		b.copies = n
+		b.copy.Store(&c)
+	}
+	return err
+}
+
+func (o Options) copiesOf(id agency.RunID) int {
+	if o.Copies == nil {
+		return 0
+	}
+	return o.Copies(id)
+}
+
 // of finds or makes the resources of a recorded run.
 func (r *Runs) of(ctx context.Context, id agency.RunID) (*resources, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if b := r.open[id]; b != nil {
-		return b, nil
+		return b, renew(ctx, r, id, b)
 	}
+	copies := r.o.copiesOf(id)
 	run, err := store.Get(ctx, r.o.DB, registry.Run, id)
 	if err != nil {
 		return nil, err
@@ -136,6 +166,7 @@ func (r *Runs) of(ctx context.Context, id agency.RunID) (*resources, error) {
 		_ = b.runner.Close() // never fails
 		return nil, err
 	}
+	b.copies = copies
 	r.open[id] = b
 	return b, nil
 }
@@ -151,7 +182,8 @@ type outlets struct{}
 func (outlets) Open(hosts []string) sandbox.Outlet { return proxy.New(hosts) }
 
 func (r *Runs) build(ctx context.Context, repo string, c host.RunConfig) (*resources, error) {
-	b := &resources{repo: repo, kept: c, languages: lsp.NewKeeper(maxLanguageServers)}
+	b := &resources{repo: repo, languages: lsp.NewKeeper(maxLanguageServers)}
+	b.copy.Store(&c)
 	var err error
 	if b.runner, err = sandbox.New(sandbox.Options{
 		Mode: sandbox.Mode(c.Config.Sandbox.Mode), StateDir: r.o.StateDir, Loopback: c.Config.Sandbox.Loopback == "allow",
@@ -198,11 +230,11 @@ func (r *Runs) equip(ctx context.Context, run *workspace.Run, installed string, 
 		LayerDir:     layersOf(r.o.StateDir),
 		Reads:        b.reads,
 		Dependencies: b.tools.Dependencies,
-		Hosts:        b.kept.Config.Sandbox.AllowHosts,
-		SetupHosts:   b.kept.Config.Sandbox.SetupHosts,
+		Hosts:        b.kept().Config.Sandbox.AllowHosts,
+		SetupHosts:   b.kept().Config.Sandbox.SetupHosts,
 		Finder:       detect.Finder{},
 		InstallDir:   installed,
-		Contracts:    r.contracts(b.kept.Config),
+		Contracts:    r.contracts(b.kept().Config),
 	})
 	return nil
 }
@@ -252,7 +284,7 @@ func (r *Runs) Quality(ctx context.Context, id agency.RunID) (*agency.QualityRul
 	if err != nil {
 		return nil, err
 	}
-	return b.kept.Config.QualityRules(), nil
+	return b.kept().Config.QualityRules(), nil
 }
 
 // Grant is what the run's configuration says about setup.
@@ -261,8 +293,8 @@ func (r *Runs) Grant(ctx context.Context, id agency.RunID) (deps.Grant, error) {
 	if err != nil {
 		return deps.Grant{}, err
 	}
-	hosts := slices.Concat(b.kept.Config.Sandbox.SetupHosts, b.kept.Config.Sandbox.AllowHosts)
-	return deps.Grant{Hosts: hosts, Env: b.kept.Getenv}, nil
+	hosts := slices.Concat(b.kept().Config.Sandbox.SetupHosts, b.kept().Config.Sandbox.AllowHosts)
+	return deps.Grant{Hosts: hosts, Env: b.kept().Getenv}, nil
 }
 
 // Commands are the commands of a run's own copy.
@@ -271,7 +303,7 @@ func (r *Runs) Commands(ctx context.Context, id agency.RunID) (check.Commands, e
 	if err != nil {
 		return check.Commands{}, err
 	}
-	return b.kept.Commands(), nil
+	return b.kept().Commands(), nil
 }
 
 // BatchAbove is how long a run's checks must take for landings to be verified
@@ -281,7 +313,7 @@ func (r *Runs) BatchAbove(ctx context.Context, id agency.RunID) (time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	return time.Duration(b.kept.Config.BatchAboveSeconds) * time.Second, nil
+	return time.Duration(b.kept().Config.BatchAboveSeconds) * time.Second, nil
 }
 
 // release lets go of what was built for a run.

@@ -48,7 +48,7 @@ func (s *servers) close() {
 // file, those that are for its role or for all such agents, and of which its file leaves it
 // any.
 func served(b *resources, spec session.Spec, may agentfile.File) []string {
-	all := b.kept.Config.MCP
+	all := b.kept().Config.MCP
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
 		roles := all[name].Roles
 		return !slices.Contains(roles, string(spec.Role)) && (may.Role == "" || !slices.Contains(roles, string(may.Role))) || !may.AsksServer(name)
@@ -80,7 +80,7 @@ func (s *Sessions) connect(ctx context.Context, b *resources, at place, spec ses
 		if err != nil {
 			notes = append(notes, err.Error()+": its tools are left out")
 		} else {
-			if b.kept.Config.MCP[name].Scope != scopeRun {
+			if b.kept().Config.MCP[name].Scope != scopeRun {
 				own = append(own, c)
 			}
 			notes = c.Notes()
@@ -125,10 +125,10 @@ const scopeRun = "run"
 
 // server connects a server, or finds the one that the run has.
 func (s *Sessions) server(ctx context.Context, b *resources, at place, spec session.Spec, name string) (*mcp.Client, error) {
-	conf := b.kept.Config.MCP[name]
+	conf := b.kept().Config.MCP[name]
 	want := mcp.Server{Name: name, Command: conf.Command, URL: conf.URL, Timeout: time.Duration(conf.TimeoutSeconds) * time.Second}
 	means := mcp.Means{
-		HTTP:  reaching(conf.URL, b.kept.Config.Sandbox.AllowHosts),
+		HTTP:  reaching(conf.URL, b.kept().Config.Sandbox.AllowHosts),
 		Start: func(ctx context.Context, p mcp.Process) error { return s.startServer(ctx, b, at, spec, name, p) },
 	}
 	if conf.Scope != scopeRun {
@@ -159,7 +159,7 @@ func (s *Sessions) startServer(ctx context.Context, b *resources, at place, spec
 	of, tools := strings.ReplaceAll(string(spec.ID()), "/", "+"), b.tools.Tools
 	var env []string
 	switch {
-	case b.kept.Config.MCP[name].Scope == scopeRun:
+	case b.kept().Config.MCP[name].Scope == scopeRun:
 		of = "all"
 	case at.checkout != nil:
 		env = append(env, "REPOSITORY="+b.repo)
@@ -170,11 +170,11 @@ func (s *Sessions) startServer(ctx context.Context, b *resources, at place, spec
 		return errors.Join(err, p.Stdin.Close())
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what it kept ends with it; what stays goes with the run
-	limits := agentLimits(b.kept.Config.Sandbox)
+	limits := agentLimits(b.kept().Config.Sandbox)
 	limits.Wall = longest
 	res, err := b.runner.Run(ctx, sandbox.Spec{
 		Place: sandbox.Place{Root: dir, At: dir}, Tools: tools, LayerDir: agentLayer(s.Runs.o.StateDir), Argv: p.Argv,
-		Env: append(env, "HOME="+dir), Limits: limits, Reads: b.reads, Hosts: b.kept.Config.Sandbox.AllowHosts, Input: p.Stdin, Stdout: p.Stdout,
+		Env: append(env, "HOME="+dir), Limits: limits, Reads: b.reads, Hosts: b.kept().Config.Sandbox.AllowHosts, Input: p.Stdin, Stdout: p.Stdout,
 	})
 	if err == nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s, exit code %d: %s", res.Cause, res.ExitCode, lastLine(res.Output))
@@ -245,7 +245,7 @@ const maxLanguageServers = 4
 // its dependencies, but cannot write it, and work in a folder of their own; they end with the
 // session's part. Nil: the configuration wants none.
 func (s *Sessions) languages(b *resources, o session.ToolsetOptions) *lsp.Workspace {
-	if b.kept.Config.Context.LanguageServers == "off" {
+	if b.kept().Config.Context.LanguageServers == "off" {
 		return nil
 	}
 	at := o.Repo

@@ -58,7 +58,7 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	var known []agency.Contract // that its plan must fit
 	var base *agency.PlanBase   // likewise
 	if roster.Leads(spec.Role) {
-		if base, err = s.Runs.planBase(ctx, spec.Run, b.repo, b.kept.Config); err != nil {
+		if base, err = s.Runs.planBase(ctx, spec.Run, b.repo, b.kept().Config); err != nil {
 			return session.Setup{}, err
 		}
 		if known, err = store.Get(ctx, s.Runs.o.DB, registry.Contracts, spec.Run); err != nil {
@@ -69,13 +69,13 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	if err != nil {
 		return session.Setup{}, err
 	}
-	rules := rulesOf(asMoved(b.kept.Config, r), known, spec.Contract, spec.Role)
+	rules := rulesOf(asMoved(b.kept().Config, r), known, spec.Contract, spec.Role)
 	rules.Base = base
-	talent, talents, err := s.talents(ctx, spec, b.kept.Config)
+	talent, talents, err := s.talents(ctx, spec, b.kept().Config)
 	if err != nil {
 		return session.Setup{}, err
 	}
-	c, agent := b.kept.Config, b.kept.Config.Agents[string(spec.Role)]
+	c, agent := b.kept().Config, b.kept().Config.Agents[string(spec.Role)]
 	refs, err := refsOf(c, spec.Role, spec.Level)
 	if err != nil {
 		return session.Setup{}, err
@@ -84,7 +84,7 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	limits.Tokens = sessionTokens(s.Models.known, c, agent, refs)
 	return session.Setup{
 		Runtime: agent.Runtime, Limits: limits, Prices: tariff(s.Models.known, c),
-		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
+		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept().Commands(),
 		Parent: budget.ContractNode(spec.Contract),
 		Rules:  rules, Shared: c.SharedWrites, Talent: talent, Talents: talents,
 		Context:       staging.Limits{MaxTokens: int64(c.Context.MaxTokens), Tests: c.Context.IncludeTests, Similar: c.Context.IncludeSimilar},
@@ -108,15 +108,19 @@ func (s *Sessions) talents(ctx context.Context, spec session.Spec, c config.Conf
 }
 
 // Lineup is the models of a session, in order of fallback.
-func (s *Sessions) Lineup(ctx context.Context, spec session.Spec) (session.Lineup, error) {
+func (s *Sessions) Lineup(ctx context.Context, spec session.Spec) (out session.Lineup, err error) {
+	copies := s.Runs.o.copiesOf(spec.Run)
 	b, err := s.Runs.of(ctx, spec.Run)
 	if err != nil {
-		return session.Lineup{}, err
+		return out, err
 	}
 	if spec.Post != nil {
-		return s.agentLineup(b, spec)
+		out, err = s.agentLineup(b, spec)
+	} else {
+		out, err = s.Models.lineup(spec.Run, b, spec.Role, spec.Level)
 	}
-	return s.Models.lineup(spec.Run, b, spec.Role, spec.Level)
+	out.Stale = func() bool { return s.Runs.o.copiesOf(spec.Run) != copies }
+	return out, err
 }
 
 // Overseer is what the model-backed overseer of a run works with.
@@ -129,7 +133,7 @@ func (s *Sessions) Overseer(ctx context.Context, run agency.RunID) (out oversigh
 	if err != nil {
 		return out, err
 	}
-	c := b.kept.Config
+	c := b.kept().Config
 	agent := c.Agents[string(role.ID)]
 	refs, err := refsOf(c, role.ID, agency.Level(c.Overseer.Model))
 	if err != nil {
@@ -186,7 +190,7 @@ func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Too
 		return nil, err
 	}
 	bare := spec.Post != nil && !needsCheckout(b, spec)
-	if bare && len(b.kept.Config.MCP) == 0 {
+	if bare && len(b.kept().Config.MCP) == 0 {
 		return session.NoCheckout(), nil
 	}
 	run, err := s.Runs.spaces.Run(ctx, spec.Run)
@@ -249,7 +253,7 @@ func (s *Sessions) toolset(ctx context.Context, b *resources, o session.ToolsetO
 // withServers adds the tools of the session's MCP servers to a toolset, which goes where that
 // cannot be.
 func (s *Sessions) withServers(ctx context.Context, b *resources, at place, spec session.Spec, t *session.Toolset) (*session.Toolset, error) {
-	if len(b.kept.Config.MCP) == 0 {
+	if len(b.kept().Config.MCP) == 0 {
 		return t, nil
 	}
 	s.Runs.sweep(ctx)
@@ -294,8 +298,8 @@ func (s *Sessions) release(ctx context.Context, run *workspace.Run) error {
 func (s *Sessions) toolsetOf(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec) session.ToolsetOptions {
 	return session.ToolsetOptions{
 		Workspace: w, Checker: b.checks, LayerDir: agentLayer(s.Runs.o.StateDir), Skills: b.skills,
-		Limits: agentLimits(b.kept.Config.Sandbox), Reads: b.reads, Commands: b.kept.Commands(),
-		Hosts: b.kept.Config.Sandbox.AllowHosts,
+		Limits: agentLimits(b.kept().Config.Sandbox), Reads: b.reads, Commands: b.kept().Commands(),
+		Hosts: b.kept().Config.Sandbox.AllowHosts,
 		Repo:  b.repo, Spec: spec, Fence: flow.ScopeOf(ctx).Fence,
 	}
 }

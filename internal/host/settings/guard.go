@@ -48,7 +48,7 @@ func (g Guard) Check(r api.RunRequest, c host.RunConfig) error {
 			WithMend("run agency in that folder")
 	}
 	for _, f := range r.From.Flags {
-		if !slices.Contains(flagKeys[:], f.Key) {
+		if !slices.Contains(flagKeys[:], f.Key) && !strings.HasPrefix(f.Key, FlagModel+".") {
 			return agency.Errorf(agency.KindDenied, "%s: %s is no setting of a command line", f.Name, f.Key).
 				WithMend("write it into %s", g.Files.User)
 		}
@@ -108,8 +108,9 @@ func checkCast(files Files, r api.RunRequest, c host.RunConfig) (outside bool, e
 }
 
 // flagKeys are the settings that have flags. None of them widens what a run may
-// reach; the budget is its caller's own.
-var flagKeys = [...]string{"mode", "max_parallel_agents", "budget.usd"}
+// reach; the budget is its caller's own, models are of providers that files name, and a
+// profile stands in the user's file.
+var flagKeys = [...]string{"mode", "max_parallel_agents", "budget.usd", FlagProfile, FlagModel}
 
 // wanted is what of a request follows from the configuration.
 type wanted struct {

@@ -12,11 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
 	"agency/internal/check/detect"
 	"agency/internal/config"
+	"agency/internal/host"
 	"agency/internal/llm/catalog"
 )
 
@@ -54,11 +56,55 @@ func Load(f Files, team config.Source, flags []config.Flag, env config.Env) (*co
 			return nil, err
 		}
 	}
+	settings, profile, _ := sorted(flags)
 	return config.Load(config.Input{
 		AgentFiles: agents,
-		UserFile:   own, TeamFile: team, RepoFile: repo, Flags: flags, Env: env, Catalogue: catalogue(known),
+		UserFile:   own, TeamFile: team, RepoFile: repo, Flags: settings, Profile: profile, Env: env, Catalogue: catalogue(known),
 		Home: home, Repo: f.WorkTree, State: f.State,
 	})
+}
+
+// Flags that are no keys of a file: a profile of the user's file, and the model that a run
+// or, behind a dot, a role or a level asks.
+const (
+	FlagProfile = "profile"
+	FlagModel   = "model"
+)
+
+// sorted parts the flags that are keys from a profile's name and from those that choose models.
+func sorted(flags []config.Flag) (keys []config.Flag, profile string, models []config.Flag) {
+	for _, f := range flags {
+		switch {
+		case f.Key == FlagProfile:
+			profile = f.Value
+		case f.Key == FlagModel, strings.HasPrefix(f.Key, FlagModel+"."):
+			models = append(models, f)
+		default:
+			keys = append(keys, f)
+		}
+	}
+	return keys, profile, models
+}
+
+// choose has a configuration ask the models that flags name; that of the run first, so that
+// those of roles differ from it.
+func choose(c config.Config, flags []config.Flag) (config.Config, error) {
+	_, _, models := sorted(flags)
+	if len(models) == 0 {
+		return c, nil
+	}
+	known, err := catalog.Load()
+	if err != nil {
+		return c, err
+	}
+	slices.SortStableFunc(models, func(a, b config.Flag) int { return len(strings.Split(a.Key, ".")) - len(strings.Split(b.Key, ".")) })
+	for _, f := range models {
+		whom, _ := strings.CutPrefix(strings.TrimPrefix(f.Key, FlagModel), ".")
+		if c, err = host.Choose(known, c, whom, f.Value); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
 }
 
 // AcrossRuns reads the limits that the user's own file sets across runs.
@@ -135,9 +181,13 @@ func Resolve(l *config.Loaded, workTree string, flags []config.Flag, env config.
 	if l.Team != nil && l.Team.Planned.Line > 0 && l.Origin("mode").Layer == config.LayerDefault {
 		r.Config.Mode = agency.ModeMultiAgent // contracts are worked on by a team, unless somebody says otherwise
 	}
-	asked := slices.ContainsFunc(flags, func(f config.Flag) bool { return f.Key == "mode" })
+	asked := slices.ContainsFunc(flags, func(f config.Flag) bool { return f.Key == "mode" }) || l.Origin("mode").Layer == config.LayerProfile
 	if asked && l.Origin("triggers").Layer == config.LayerDefault {
 		r.Config.Triggers = nil // a mode that was asked for is kept to
+	}
+	var err error
+	if r.Config, err = choose(r.Config, flags); err != nil {
+		return r, err
 	}
 	root, err := os.OpenRoot(workTree)
 	if err != nil {

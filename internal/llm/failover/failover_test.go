@@ -3,7 +3,9 @@ package failover_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,7 +71,10 @@ func TestRetry(t *testing.T) {
 		"passes":              {faults(2, llm.Fault{Kind: llm.Server}), []time.Duration{half, 2 * half}, true},
 		"stays":               {faults(9, llm.Fault{Kind: llm.Server}), []time.Duration{half, 2 * half, 4 * half, 8 * half, 16 * half}, false},
 		"retry-after":         {faults(1, llm.Fault{Kind: llm.RateLimited, RetryAfter: 42 * time.Second}), []time.Duration{42 * time.Second}, true},
-		"retry-after too far": {faults(1, llm.Fault{Kind: llm.RateLimited, RetryAfter: time.Hour}), nil, false},
+		"a long limit":        {faults(2, llm.Fault{Kind: llm.RateLimited, RetryAfter: 30 * time.Minute}), []time.Duration{30 * time.Minute, 30 * time.Minute}, true},
+		"limit too far":       {faults(9, llm.Fault{Kind: llm.RateLimited, RetryAfter: 25 * time.Minute}), []time.Duration{25 * time.Minute, 25 * time.Minute}, false},
+		"limits count apart":  {append(faults(20, llm.Fault{Kind: llm.RateLimited, RetryAfter: time.Minute}), faults(2, llm.Fault{Kind: llm.Server})...), append(slices.Repeat([]time.Duration{time.Minute}, 20), half, 2*half), true},
+		"retry-after too far": {faults(1, llm.Fault{Kind: llm.Overloaded, RetryAfter: time.Hour}), nil, false},
 		"refused connection":  {faults(9, llm.Fault{Kind: llm.RefusedConnection}), []time.Duration{half, 2 * half}, false},
 		"not this protocol":   {faults(9, llm.Fault{Kind: llm.BadAnswer}), []time.Duration{half, 2 * half}, false},
 		"auth":                {faults(1, llm.Fault{Kind: llm.Auth}), nil, false},
@@ -104,6 +109,25 @@ func TestRetryRefusedWithinTwentySeconds(t *testing.T) {
 	_, err := llm.Collect(failover.Retry(&scripted{faults: faults(9, llm.Fault{Kind: llm.RefusedConnection})}, opts).Ask(t.Context(), llm.Request{}))
 	if err == nil || c.now.Sub(time.Unix(0, 0)) > 20*time.Second {
 		t.Errorf("error %v after %v", err, c.now.Sub(time.Unix(0, 0)))
+	}
+}
+
+// What is told of a wait says until when it lasts, and how many tries there are in all.
+func TestRetryTellsHowLong(t *testing.T) {
+	c := &clock{now: time.Unix(1000, 0)}
+	m := &scripted{faults: append(faults(2, llm.Fault{Kind: llm.RateLimited, RetryAfter: 20 * time.Minute}), faults(1, llm.Fault{Kind: llm.Server})...)}
+	var told []string
+	for ev, err := range failover.Retry(m, c.options()).Ask(t.Context(), llm.Request{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := ev.(llm.Retrying); ok {
+			told = append(told, fmt.Sprintf("%d of %d, until %d", r.Attempt+1, r.Of, r.Until.Unix()-1000))
+		}
+	}
+	want := []string{"2 of 4, until 1200", "3 of 4, until 2400", "4 of 8, until 2400"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

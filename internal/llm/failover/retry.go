@@ -13,8 +13,11 @@ import (
 
 // RetryOptions tune Retry; the zero value is ready for use.
 type RetryOptions struct {
-	Tries int           // per request; default 6
+	Tries int           // per request; default 6. A limited rate is waited out by time alone
 	Base  time.Duration // first wait, doubled each time; default 1 s
+	// Patience is how long a request waits in all while the provider limits the rate, as long
+	// as it wishes each time; default an hour.
+	Patience time.Duration
 	// Random gives numbers in [0,1) for the jitter; default math/rand/v2.
 	Random func() float64
 	// Sleep waits or returns the context's error; default a timer.
@@ -24,7 +27,7 @@ type RetryOptions struct {
 
 const (
 	longestWait = time.Minute     // of our own
-	longestWish = 5 * time.Minute // a longer retry-after ends the tries
+	longestWish = 5 * time.Minute // a longer retry-after of who is not limiting ends the tries
 )
 
 // A refused connection is a server that is down or an address that is wrong;
@@ -42,7 +45,7 @@ const badAnswerTries = 3
 // or as long as the provider wished. Each try after the first is announced by
 // a Retrying event, and by an Asking once the wait is over.
 func Retry(m llm.Model, opts RetryOptions) llm.Model {
-	opts.Tries, opts.Base = cmp.Or(opts.Tries, 6), cmp.Or(opts.Base, time.Second)
+	opts.Tries, opts.Base, opts.Patience = cmp.Or(opts.Tries, 6), cmp.Or(opts.Base, time.Second), cmp.Or(opts.Patience, time.Hour)
 	if opts.Random == nil {
 		opts.Random = rand.Float64
 	}
@@ -64,18 +67,28 @@ func (r *retrying) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 	return func(yield func(llm.Event, error) bool) {
 		begin := r.opts.Now()
 		tries := map[llm.FaultKind]int{}
+		var waited time.Duration // because the rate is limited
 		for attempt := 1; ; attempt++ {
 			fault, done := forward(r.next.Ask(ctx, req), yield)
 			if done {
 				return
 			}
 			tries[fault.Kind]++
-			wait, again := r.wait(fault, attempt, tries[fault.Kind], r.opts.Now().Sub(begin))
+			var wait time.Duration
+			var again bool
+			of := r.opts.Tries + tries[llm.RateLimited]
+			if fault.Kind == llm.RateLimited {
+				wait, again = r.limited(fault, tries[fault.Kind], waited)
+				waited += wait
+				of = attempt + 1 + int((r.opts.Patience-waited)/max(wait, time.Second))
+			} else {
+				wait, again = r.wait(fault, attempt-tries[llm.RateLimited], tries[fault.Kind], r.opts.Now().Sub(begin)-waited)
+			}
 			if !again {
 				yield(nil, fault)
 				return
 			}
-			if !yield(llm.Retrying{Attempt: attempt, Wait: wait, Cause: fault}, nil) {
+			if !yield(llm.Retrying{Attempt: attempt, Wait: wait, Of: of, Until: r.opts.Now().Add(wait), Cause: fault}, nil) {
 				return
 			}
 			if err := r.opts.Sleep(ctx, wait); err != nil {
@@ -117,13 +130,28 @@ func (r *retrying) wait(f *llm.Fault, attempt, same int, spent time.Duration) (t
 	if f.RetryAfter > 0 {
 		return f.RetryAfter, f.RetryAfter <= longestWish
 	}
-	wait := longestWait
-	if shift := attempt - 1; shift < 30 {
-		wait = min(longestWait, r.opts.Base<<shift)
-	}
-	wait = wait/2 + time.Duration(r.opts.Random()*float64(wait/2))
+	wait := r.backoff(attempt)
 	if f.Kind == llm.RefusedConnection && (same >= refusedTries || spent+wait > refusedWithin) {
 		return 0, false
 	}
 	return wait, true
+}
+
+// limited is how long to wait for a provider that limits the rate, the n-th time in this
+// request, and whether that is still within patience.
+func (r *retrying) limited(f *llm.Fault, n int, waited time.Duration) (time.Duration, bool) {
+	wait := f.RetryAfter
+	if wait <= 0 {
+		wait = r.backoff(n)
+	}
+	return wait, waited+wait <= r.opts.Patience
+}
+
+// backoff is a wait of our own, the n-th: doubled, with jitter.
+func (r *retrying) backoff(n int) time.Duration {
+	wait := longestWait
+	if shift := n - 1; shift < 30 {
+		wait = min(longestWait, r.opts.Base<<shift)
+	}
+	return wait/2 + time.Duration(r.opts.Random()*float64(wait/2))
 }

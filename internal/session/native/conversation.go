@@ -109,13 +109,36 @@ func (p *part) pack(m llm.Message) (message, error) {
 	return message{Message: m, data: data}, nil
 }
 
-// open gets the models and the toolset; a new session gets its brief.
-func (c *conversation) open(ctx context.Context) error {
-	var err error
+// join gets the models, as they are chosen now.
+func join(ctx context.Context, c *conversation) (err error) {
 	if c.lineup, err = c.r.o.Host.Lineup(ctx, c.Spec); err != nil {
 		return err
 	}
-	c.window = window{configured: c.lineup.Window, answer: cmp.Or(c.Setup.Limits.MaxOutput, c.lineup.Output)}
+	c.dear, c.window = "", window{configured: c.lineup.Window, answer: cmp.Or(c.Setup.Limits.MaxOutput, c.lineup.Output)}
+	if err := c.recall(ctx); err != nil {
+		return err
+	}
+	if c.stored && c.req.Model != c.lineup.Names[0] { // it may take other lengths than the one before
+		c.req.Model, c.req.MaxOutput = c.lineup.Names[0], c.window.output()
+	}
+	return nil
+}
+
+// rejoin gets the models anew where a person has chosen others: the next request is
+// reserved for them.
+func rejoin(ctx context.Context, c *conversation) error {
+	if c.lineup.Stale == nil || !c.lineup.Stale() {
+		return nil
+	}
+	return join(ctx, c)
+}
+
+// open gets the models and the toolset; a new session gets its brief.
+func (c *conversation) open(ctx context.Context) error {
+	var err error
+	if err = join(ctx, c); err != nil {
+		return err
+	}
 	if c.role, err = roster.Find(c.Spec.Role); err != nil {
 		return err
 	}
@@ -123,9 +146,6 @@ func (c *conversation) open(ctx context.Context) error {
 		return err
 	}
 	c.kit, err = kitOf(c)
-	if err == nil {
-		err = c.recall(ctx)
-	}
 	if err == nil {
 		if c.stored {
 			err = c.resume(ctx)
@@ -194,6 +214,9 @@ func (c *conversation) begin(ctx context.Context) error {
 // part has ended.
 func (c *conversation) loop(ctx context.Context) (session.Outcome, error) {
 	for {
+		if err := rejoin(ctx, c); err != nil {
+			return session.Outcome{}, err
+		}
 		var d *done
 		if c.turn.Phase == record.Answered {
 			var err error

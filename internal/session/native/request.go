@@ -56,6 +56,7 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 // errPaused where it would have been sent again.
 func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked, took time.Duration, err error) {
 	bounded, work := c.atWork(ctx)
+	work.stale = c.lineup.Stale
 	c.r.watch.enter(c.conversation, work)
 	defer c.r.watch.leave(work)
 	a, err = c.stream(bounded, work, req, pay)
@@ -70,7 +71,7 @@ func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked
 		err = context.Cause(ctx)
 	case paid != nil:
 		err = paid
-	case errors.Is(cause, errTime), errors.Is(cause, errOrdered), errors.Is(cause, errPaused):
+	case errors.Is(cause, errTime), errors.Is(cause, errOrdered), errors.Is(cause, errPaused), errors.Is(cause, errChosen):
 		err = cause
 	}
 	return a, took, err
@@ -82,6 +83,10 @@ var errOrdered = errors.New("the overseer has told the session to end")
 // errPaused ends a request that failed while a person wants the run to pause: it is
 // not sent again before the run is resumed.
 var errPaused = errors.New("the run is paused")
+
+// errChosen ends a request that failed and waits to be sent again, because a person has
+// chosen another model meanwhile.
+var errChosen = errors.New("another model is chosen")
 
 // again is asked before a request is sent once more, be it to another model: not while
 // a pause is wanted. The fault is that of the try before.
@@ -172,6 +177,8 @@ func (c asker) noAnswer(ctx context.Context, a asked, err error, begun time.Time
 		return &out, err
 	case errors.Is(err, errPaused):
 		return c.paused(ctx)
+	case errors.Is(err, errChosen):
+		return nil, nil // the next commit reserves for it
 	case errors.As(err, &spent) && spent.Outstanding:
 		return nil, nil // the next commit has it wait
 	case errors.As(err, &spent):
@@ -354,6 +361,7 @@ type stint struct {
 	since  time.Time // zero while it rests
 	took   time.Duration
 	rests  atomic.Bool // what since says, for others
+	stale  func() bool // whether other models are chosen; nil: never
 }
 
 // atWork begins a stint and bounds the context by what is left of the
@@ -406,10 +414,26 @@ func (c asker) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome
 	return &out, err
 }
 
-// tellRetry tells that the same model is asked again, when, and why.
+// tellRetry tells that the same model is asked again, when, and why, as the wait begins.
 func (c asker) tellRetry(ctx context.Context, ev llm.Retrying) error {
+	said := fmt.Sprintf("waiting for %s: %s, next try in %s, %d of %d", ev.Cause.Provider, ev.Cause.What(), inWords(ev.Wait), ev.Attempt+1, ev.Of)
+	if ev.Cause.Detail != "" {
+		said += " (" + text.FirstLine(ev.Cause.Detail, 200) + ")"
+	}
 	return c.Write(ctx, func(tx *store.Tx) error {
-		return c.Log(tx, agency.SeverityWarning, fmt.Sprintf("asks again in %s: %s", ev.Wait.Round(time.Second/10), text.FirstLine(ev.Cause.Error(), 200)),
-			agency.Retried{Session: c.id, Attempt: ev.Attempt, Cause: string(ev.Cause.Kind), WaitSeconds: ev.Wait.Seconds()})
+		return c.Log(tx, agency.SeverityWarning, said, agency.Retried{
+			Session: c.id, Attempt: ev.Attempt, Of: ev.Of, Cause: string(ev.Cause.Kind), Provider: ev.Cause.Provider, WaitSeconds: ev.Wait.Seconds(), Until: ev.Until,
+		})
 	})
+}
+
+// inWords is a wait for people.
+func inWords(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f min", d.Minutes())
 }

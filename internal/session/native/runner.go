@@ -113,6 +113,9 @@ func kitOf(c *conversation) (*kit, error) {
 func ownKit(c *conversation) (*kit, error) {
 	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), have: c.tools.Present(c.Spec)}
 	name.have.Patches = knowsPatches(c.lineup.Names[0])
+	if c.stored { // a model that is chosen in the middle has the tools that the conversation shows
+		name.have.Patches = slices.ContainsFunc(c.req.Tools, func(t llm.Tool) bool { return t.Name == "apply_patch" })
+	}
 	if c.Spec.Post == nil {
 		return c.r.kit(name, func() []tool.Tool { return session.Offered(c.role, name.phase, name.have) })
 	}

@@ -91,6 +91,10 @@ func obey(q *store.Snapshot, c *conversation, s *stint) error {
 		s.cancel(errOrdered)
 		return nil
 	}
+	if s.rests.Load() && s.stale != nil && s.stale() {
+		s.cancel(errChosen)
+		return nil
+	}
 	ctl, err := registry.ReadControl(q, c.Spec.Run)
 	if err == nil && ctl.Pause && s.rests.Load() { // read last: who sends again looks for a pause first
 		s.cancel(errPaused)
