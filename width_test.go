@@ -29,7 +29,7 @@ var wide = map[string]struct {
 	n   int
 	why string
 }{
-	"cmd/agency: files":      {32, "a command is a file"},
+	"cmd/agency: files":      {33, "a command is a file"},
 	"internal/agency: files": {34, "the vocabulary: its types refer to one another, a noun and its rules a file"},
 	"internal/board: files":  {19, "the life of a message is one state, which each operation changes in the caller's transaction"},
 	"internal/config: files": {30, "a section of agency.yaml is a file; all are read, merged and guarded as one document"},

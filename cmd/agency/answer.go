@@ -211,7 +211,7 @@ func (x answering) Diff(ctx context.Context) (string, error) {
 func (x answering) Gate(ctx context.Context, g agency.Gate, whole bool) (string, error) {
 	st := x.f.a.styleNow()
 	if !whole {
-		st.Fold = foldOf(os.Stdout)
+		st.Fold = foldNow()
 	}
 	text, err := x.f.gateText(ctx, st, g)
 	if err != nil {

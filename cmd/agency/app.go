@@ -124,9 +124,9 @@ func widthOf(f *os.File) int {
 // leastFold how many lines of that are shown on any.
 const besideGate, leastFold = 16, 12
 
-// foldOf is how many lines of what a gate says are shown on a terminal at once.
-func foldOf(f *os.File) int {
-	_, height, err := term.GetSize(int(f.Fd()))
+// foldNow is how many lines of what a gate says are shown on the terminal at once.
+func foldNow() int {
+	_, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		return 0
 	}

@@ -51,7 +51,7 @@ func (a *app) root() *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"work", "Start and steer work:", []*cobra.Command{
-			initCommand(a), runCommand(a), approveCommand(a), rejectCommand(a), sayCommand(a), modelCommand(a),
+			initCommand(a), runCommand(a), askCommand(a), approveCommand(a), rejectCommand(a), sayCommand(a), modelCommand(a),
 			pauseCommand(a), resumeCommand(a), cancelCommand(a), mergeCommand(a), undoCommand(a), rmCommand(a), featuresCommand(a), decisionsCommand(a), releaseCommand(a),
 		}},
 		{"look", "Look (starts nothing, changes nothing):", []*cobra.Command{

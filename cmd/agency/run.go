@@ -114,20 +114,25 @@ func runCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func defineRun(fl *pflag.FlagSet, f *runFlags) {
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
+// defineAsked are the flags of whatever is asked of agents, be it a goal or a question.
+func defineAsked(fl *pflag.FlagSet, f *runFlags, what string) {
 	fl.StringArrayVar(&f.models, "model", nil, "ask the model `[ROLE=]NAME`, in all of the run or where the role is at work: provider/model, a model's name alone or a level; may be repeated, and agency model changes it later")
 	fl.StringVar(&f.profile, "profile", "", "lay the profile `NAME` of your own file over all files (profiles)")
-	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Var(&f.budget, "budget", "stop at a gate before spending more than `USD`")
-	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
 	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
+	fl.StringArrayVar(&f.images, "image", nil, "show the agents the picture in `FILE` (PNG, JPEG, GIF or WebP), where their models see; may be repeated")
+	fl.StringVarP(&f.file, "file", "f", "", "take the "+what+" from the text in `FILE`; -: from standard input")
+}
+
+func defineRun(fl *pflag.FlagSet, f *runFlags) {
+	defineAsked(fl, f, "goal")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
+	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
+	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")
 	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your edits of tracked files, as a commit of their own below the work")
 	fl.StringArrayVar(&f.untracked, "include-untracked", nil, "start with the untracked file or folder `PATH`, too; may be repeated")
-	fl.StringArrayVar(&f.images, "image", nil, "show the agents the picture in `FILE` (PNG, JPEG, GIF or WebP), where their models see; may be repeated")
 	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
-	fl.StringVarP(&f.file, "file", "f", "", "take the goal from the text in `FILE`; -: from standard input")
 	fl.BoolVar(&f.edit, "edit", false, "write the goal in your editor (VISUAL or EDITOR)")
 	fl.StringVar(&f.follow, "continue", "", "go on from what `RUN` had verified, with GOAL as what is wanted now, too")
 	fl.StringVar(&f.feature, "feature", "", "work on the feature `ID` of features.json instead of a goal")
