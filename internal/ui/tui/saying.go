@@ -247,6 +247,7 @@ type await struct {
 	again time.Time // when it is asked again; zero: it was asked
 	why   string
 	try   int // the next one
+	of    int // so many; 0: nobody says
 }
 
 // silent is from when on a model that says nothing is waited for.
@@ -277,7 +278,8 @@ func (a *Awaited) Take(ev agency.Event, d agency.Detail) {
 		a.name(d.Session, d.Model)
 	case *agency.Retried:
 		if d.Session != "" {
-			a.set(d.Session, await{told: ev.Time, again: ev.Time.Add(time.Duration(d.WaitSeconds * float64(time.Second))), why: d.Cause, try: d.Attempt + 1})
+			a.name(d.Session, d.Provider)
+			a.set(d.Session, await{told: ev.Time, again: ev.Time.Add(time.Duration(d.WaitSeconds * float64(time.Second))), why: d.Cause, try: d.Attempt + 1, of: d.Of})
 		}
 	case *agency.TurnCompleted:
 		a.name(d.Session, d.Model)
@@ -342,6 +344,9 @@ func (w await) line(model string, now time.Time) string {
 	s += Line(strings.ReplaceAll(w.why, "_", " "))
 	if left := w.again.Sub(now); left > 0 {
 		s += ", next try in " + Elapsed(max(left, time.Second))
+	}
+	if w.of > 0 {
+		return s + fmt.Sprintf(", %d of %d", w.try, w.of)
 	}
 	return s + fmt.Sprintf(", try %d", w.try)
 }

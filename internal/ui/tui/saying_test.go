@@ -44,6 +44,10 @@ func TestAwaited(t *testing.T) {
 	want(60, "")
 	a.Hear(at(61), asked(60), api.Delta{Session: "t", Model: "gemini/fast", Begins: true, Asked: at(60)})
 	want(65, "waiting for anthropic: no answer for 5 s (and 1 more)")
+	again, d := retried(65, "overloaded", 10)
+	d.(*agency.Retried).Of, d.(*agency.Retried).Provider = 6, "gemini"
+	a.Take(again, d)
+	want(66, "waiting for gemini: overloaded, next try in 9 s, 2 of 6 (and 1 more)")
 	paused := agency.NewEvent("r", agency.SeverityInfo, "", agency.RunPaused{})
 	a.Take(paused, nil)
 	want(90, "")
