@@ -108,7 +108,10 @@ func argumentsOf(cmd *cobra.Command) (names []string) {
 		if strings.HasPrefix(word, "-") {
 			break
 		}
-		names = append(names, strings.ReplaceAll(strings.Trim(word, "[]"), "|", " or "))
+		if strings.HasPrefix(word, "[") && strings.HasSuffix(word, "]") {
+			word = word[1 : len(word)-1]
+		}
+		names = append(names, strings.ReplaceAll(word, "|", " or "))
 	}
 	return names
 }
@@ -170,8 +173,11 @@ func flagFault(cmd *cobra.Command, err error) error {
 	}
 	var bad *pflag.InvalidValueError
 	var number *strconv.NumError
-	if !errors.As(err, &bad) || !errors.As(err, &number) {
+	switch {
+	case !errors.As(err, &bad):
 		return err
+	case !errors.As(err, &number): // one of ours, which says what it wants
+		return fmt.Errorf("--%s %q: %w", bad.GetFlag().Name, bad.GetValue(), errors.Unwrap(bad))
 	}
 	want := "a number"
 	if bad.GetFlag().Value.Type() == "int" {

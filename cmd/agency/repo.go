@@ -5,13 +5,17 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/preview"
+	"agency/internal/ui/tui"
 )
 
 // nameRepo is how a command is told where its repository is.
@@ -142,6 +146,9 @@ func lookTwice(open func() (api.View, func(), error), fn func(api.View) error) e
 	}
 }
 
+// mostNamed bounds how many runs an error names.
+const mostNamed = 5
+
 // pick finds the run that is meant: its id, or the beginning or end of one
 // that fits no other. An empty name is the newest.
 func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
@@ -166,7 +173,12 @@ func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 	case len(fits) == 0:
 		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "run %s is not known here", name).WithMend("agency ps")
 	case len(fits) > 1:
-		return api.RunDoc{}, usage("run %s: %d runs are called like that", name, len(fits))
+		var ids []string
+		for _, r := range fits[max(0, len(fits)-mostNamed):] {
+			ids = append(ids, string(r.ID))
+		}
+		slices.Reverse(ids)
+		return api.RunDoc{}, usage("run %s: %d runs are called like that, the newest first: %s", name, len(fits), strings.Join(ids, ", "))
 	}
 	return fits[0], nil
 }
@@ -200,4 +212,66 @@ func (r *repository) secretsOf(ctx context.Context, h daemon.Place, c *daemon.Co
 		return nil, err
 	}
 	return loaded.SecretsFor(kept, config.ProvidersOf(refs))
+}
+
+// complete has shells complete the names of runs and gates where a command takes one, and
+// what the flags of those that start work name. Nothing is started for it.
+func complete(a *app, cmd *cobra.Command) {
+	if names := argumentsOf(cmd); len(names) > 0 && strings.HasPrefix(names[0], "RUN") && cmd.ValidArgsFunction == nil {
+		gates := strings.Contains(names[0], "GATE")
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return runNames(cmd.Context(), a, gates), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	for flag, list := range map[string]func() []string{
+		"mode": func() []string {
+			return []string{"single", "contract", "producer_critic", "multi_agent", "tiered", "full"}
+		},
+		"agent":   func() []string { return nameable(a).Agents },
+		"model":   func() []string { return nameable(a).Models },
+		"profile": func() []string { return nameable(a).Profiles },
+	} {
+		if cmd.Flags().Lookup(flag) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return list(), cobra.ShellCompDirectiveNoFileComp
+			}) // it fails only for a flag that is not there, or has one
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		complete(a, sub)
+	}
+}
+
+// runNames are the runs of the repository, newest first, and with gates those that wait.
+func runNames(ctx context.Context, a *app, gates bool) (out []string) {
+	h, err := a.look()
+	if err != nil {
+		return nil
+	}
+	_ = a.see(ctx, h, func(v api.View) error { // what cannot be read completes nothing
+		runs, err := v.Runs(ctx)
+		out = nil
+		for _, r := range slices.Backward(runs) {
+			out = append(out, string(r.ID)+"\t"+tui.Line(r.Goal))
+			for _, g := range r.Gates {
+				if gates {
+					out = append(out, string(g.ID)+"\t"+tui.Line(g.Summary))
+				}
+			}
+		}
+		return err
+	})
+	return out
+}
+
+// nameable is what flags may name here.
+func nameable(a *app) preview.Named {
+	h, err := a.look()
+	if err != nil {
+		return preview.Named{}
+	}
+	return a.preview(h).Named()
 }

@@ -76,6 +76,7 @@ func (a *app) root() *cobra.Command {
 	if a.width != nil {
 		fitHelp(root, a.styleNow())
 	}
+	complete(a, root)
 	return root
 }
 

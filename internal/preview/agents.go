@@ -13,6 +13,8 @@ import (
 	"agency/internal/api"
 	"agency/internal/bounded"
 	"agency/internal/config"
+	"agency/internal/host"
+	"agency/internal/llm/catalog"
 	"agency/internal/roster"
 	"agency/internal/roster/agentfile"
 )
@@ -48,6 +50,28 @@ func (r *Repo) Agents() (Agents, error) {
 		err = errors.Join(err, other)
 	}
 	return out, err
+}
+
+// Named is what the flags of a command may name, for completion; what cannot be read is
+// left out.
+type Named struct{ Agents, Models, Profiles []string }
+
+// Named finds it.
+func (r *Repo) Named() (out Named) {
+	if lib, err := r.Files.SoundAgents(); err == nil {
+		for _, f := range lib.All() {
+			out.Agents = append(out.Agents, f.Name+"\t"+f.Description)
+		}
+	}
+	l, err := r.Load()
+	if err != nil {
+		return out
+	}
+	out.Profiles = l.Profiles
+	if known, err := catalog.Load(); err == nil {
+		out.Models = host.Nameable(known, l.Config)
+	}
+	return out
 }
 
 // Imported is what became of the agent files of a folder.
