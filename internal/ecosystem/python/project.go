@@ -159,34 +159,7 @@ func denied(_ ecosystem.Unit, output string) []string {
 var (
 	pyTestFile = regexp.MustCompile(`^(?:test_.*|.*_test)\.py$`)
 	pytestUsed = regexp.MustCompile(`(?m)\bpytest\b`)
-	// bareTest is a test that pytest alone finds: a function of a module, or a class of no base.
-	bareTest = regexp.MustCompile(`(?m)^(?:(?:async[ \t]+)?def[ \t]+test\w*[ \t]*\(|class[ \t]+Test\w*[ \t]*(?:\([ \t]*\))?[ \t]*:|(?:import|from)[ \t]+pytest\b)`)
 )
-
-// mostRead is how many test files are read for how they are written.
-const mostRead = 50
-
-// bare tells whether the tests below a folder are written for pytest, by the first of them.
-func bare(c *ecosystem.Checkout, dir string) bool {
-	read := 0
-	for _, at := range slices.Sorted(maps.Keys(c.Dirs())) {
-		if !ecosystem.Below(at, dir) {
-			continue
-		}
-		for _, name := range slices.Sorted(maps.Keys(c.Files(at))) {
-			if !pyTestFile.MatchString(name) {
-				continue
-			}
-			if read++; read > mostRead {
-				return false
-			}
-			if text := c.Text(path.Join(at, name)); bareTest.MatchString(text) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // pythonParts are the projects of Python: with pytest where anything of the
 // project names it or its tests are written for it, else with unittest.

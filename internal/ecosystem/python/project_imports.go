@@ -2,11 +2,13 @@ package python
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"agency/internal/code/imports"
+	"agency/internal/ecosystem"
 	"agency/internal/regexp"
 )
 
@@ -211,4 +213,32 @@ func decidesTests(f string) bool {
 		return true
 	}
 	return f == "conftest.py"
+}
+
+// bareTest is a test that pytest alone finds: a function of a module, or a class of no base.
+var bareTest = regexp.MustCompile(`(?m)^(?:(?:async[ \t]+)?def[ \t]+test\w*[ \t]*\(|class[ \t]+Test\w*[ \t]*(?:\([ \t]*\))?[ \t]*:|(?:import|from)[ \t]+pytest\b)`)
+
+// mostRead is how many test files are read for how they are written.
+const mostRead = 50
+
+// bare tells whether the tests below a folder are written for pytest, by the first of them.
+func bare(c *ecosystem.Checkout, dir string) bool {
+	read := 0
+	for _, at := range slices.Sorted(maps.Keys(c.Dirs())) {
+		if !ecosystem.Below(at, dir) {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Files(at))) {
+			if !pyTestFile.MatchString(name) {
+				continue
+			}
+			if read++; read > mostRead {
+				return false
+			}
+			if text := c.Text(path.Join(at, name)); bareTest.MatchString(text) {
+				return true
+			}
+		}
+	}
+	return false
 }
