@@ -214,6 +214,7 @@ type Verdict struct {
 	NewlyPass   []string    `json:"newly_passing,omitempty"`
 	Flaky       []string    `json:"flaky,omitempty"`
 	WeakProof   bool        `json:"weak_proof,omitempty"` // no test names, exit codes only
+	Unchanged   bool        `json:"unchanged,omitempty"`  // its files are those that the work began from: nothing was looked at
 	NoTests     bool        `json:"no_tests,omitempty"`   // no test command
 	LintRed     bool        `json:"lint_red,omitempty"`   // lint fails by this change; held against the claim unless it need not pass
 	TestsRed    bool        `json:"tests_red,omitempty"`  // tests, or criteria that they are to prove, likewise

@@ -38,6 +38,10 @@ func (a *claims) verifyClaim(c flow.Ctx, claim agency.Claim) (verdict agency.Ver
 			tried.Attempt, tried.Tree = a.N, claim.Tree
 			a.tried = append(a.tried, tried)
 		}
+		if err == nil && verdict.Unchanged && claim.Session != "" && !a.how.InTeam {
+			end, err = a.nothingToDo(c, claim)
+			return verdict, end, err
+		}
 		if err == nil && !verdict.Pass {
 			a.unproved = true
 			refused = &session.Feedback{Attempt: a.N, Reason: firstReason(verdict), Verdict: &verdict}
@@ -58,6 +62,26 @@ func (a *claims) verifyClaim(c flow.Ctx, claim agency.Claim) (verdict agency.Ver
 	refused.Reviews = a.open()
 	e, err := a.Failed(c, *refused)
 	return verdict, &e, err
+}
+
+// nothingToDo ends the work where its agent claims it and has changed nothing: asked again it
+// says the same, and each time is paid. Whether it is right a person sees from what it shows.
+func (a *claims) nothingToDo(c flow.Ctx, claim agency.Claim) (*AttemptEnd, error) {
+	shown := make([]string, len(claim.Evidence))
+	for i, e := range claim.Evidence {
+		shown[i] = strings.TrimSpace(fmt.Sprintf("%s %s", e.Kind, e.Ref))
+	}
+	why := "its agent changed nothing, and says that nothing is left to do"
+	if claim.Summary != agency.SaysNothing {
+		why += ": " + text.OneLine(claim.Summary, 300)
+	}
+	if len(shown) > 0 {
+		why += "; it names " + text.OneLine(strings.Join(shown, ", "), 300)
+	}
+	why += fmt.Sprintf("; where that is wrong, say what is missing: agency run --continue %s \"...\"", a.in.Run)
+	end, err := a.Failed(c, session.Feedback{Attempt: a.N, Reason: why})
+	end.Final = why
+	return &end, err
 }
 
 // acceptWeakened asks a person to accept, each by its name, what a claim weakened

@@ -124,7 +124,7 @@ func TestPlanRaisesAttempts(t *testing.T) {
 			if n := s.contract("a").Attempts; n != 4 {
 				t.Errorf("%d attempts", n)
 			}
-			if body := s.gateBody("plan-1"); !strings.Contains(body, "at its limit: 4 attempts") {
+			if body := s.gateBody("plan-1"); !strings.Contains(body, "its limit: 4 attempts") {
 				t.Errorf("the gate says\n%s", body)
 			}
 		})

@@ -56,7 +56,7 @@ func judge(f facts) agency.Verdict {
 	if f.refused() {
 		r.fail("%s", cmp.Or(f.refusal, "the claim changes nothing: its files equal those that the work began from"))
 		j.judgeFiles("not checked")
-		v.Reasons = r.reasons
+		v.Reasons, v.Unchanged = r.reasons, f.refusal == ""
 		return v
 	}
 	j.judgeGates()
