@@ -106,6 +106,16 @@ func landAt(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
 	if f.Merged {
 		return agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", former.ID, former.Merged)
 	}
+	next, err := followers(q, former.ID)
+	if err != nil {
+		return err
+	}
+	for _, n := range next {
+		was := slices.IndexFunc(landed, func(l land.Landing) bool { return l.Commit == n.Follows.Commit })
+		if n.Merged != "" && n.Follows.What != agency.FollowUndo && was >= at {
+			return agency.Errorf(agency.KindConflict, "run %s has merged that already, as %s", n.ID, n.Merged.Short()).WithMend("agency inspect %s", n.ID)
+		}
+	}
 	takeOver(f, former, landed[:at+1])
 	return nil
 }

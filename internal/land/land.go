@@ -132,6 +132,7 @@ const (
 	CauseFiltered      Cause = "filtered"   // a path that the base hands to a filter such as LFS
 	CauseReserved      Cause = "reserved"   // a name that another contract of the run holds
 	CauseConflict      Cause = "conflict"   // target and run changed the same lines
+	CauseNothing       Cause = "nothing"    // the target holds all of it already
 	CauseUnrelated     Cause = "unrelated"  // the target was rewritten from its first commit on: it shares none with the run
 	CauseOverlap       Cause = "overlap"    // local edits of the user are in the way
 	CauseLocked        Cause = "locked"     // a lock of git stands in the user's repository

@@ -3,6 +3,7 @@ package land
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -313,7 +314,8 @@ type FilesSpec struct {
 	Contract agency.ContractID `json:"contract"`
 	Base     agency.OID        `json:"base"`
 	Of       agency.OID        `json:"of,omitempty"`   // those of a commit
-	Back     agency.OID        `json:"back,omitempty"` // of the base, without what a merge commit brought
+	Back     agency.OID        `json:"back,omitempty"` // of the base, without what a merge commit of BackOf brought
+	BackOf   agency.RunID      `json:"back_of,omitempty"`
 	With     string            `json:"with,omitempty"` // of the base, merged with a branch of the user's
 }
 
@@ -323,6 +325,7 @@ type Files struct {
 	Tree      agency.OID       `json:"tree"`
 	Conflicts []string         `json:"conflicts,omitempty"`
 	From      agency.OID       `json:"from,omitempty"`
+	Refused   string           `json:"refused,omitempty"` // why there are none
 	Conflict  *agency.Conflict `json:"conflict,omitempty"`
 }
 
@@ -352,7 +355,7 @@ func (q *Queue) Files(ctx context.Context, _ agency.StepKey, spec FilesSpec) (ou
 		}
 	}
 	if spec.Back != "" {
-		if with, err = without(ctx, run, spec.Back); err != nil {
+		if with, out.Refused, err = without(ctx, run, spec.Back, spec.BackOf); err != nil || out.Refused != "" {
 			return out, err
 		}
 	}
@@ -372,19 +375,25 @@ func (q *Queue) Files(ctx context.Context, _ agency.StepKey, spec FilesSpec) (ou
 	return out, w.Restore(ctx, out.Tree)
 }
 
-// without is a commit on top of a merge that takes it back to its first parent.
-func without(ctx context.Context, run *workspace.Run, merge agency.OID) (agency.OID, error) {
+// without is a commit on top of a run's own merge that takes it back to its first parent: what
+// the target had. Another commit, at which the run was found to be merged, brought other work,
+// or not all of this one.
+func without(ctx context.Context, run *workspace.Run, merge agency.OID, of agency.RunID) (id agency.OID, refused string, err error) {
 	c := run.Dir().Commits()
 	all, err := c.Log(ctx, merge, git.LogOptions{Limit: 1})
-	if err != nil {
-		return "", err
+	if err != nil || len(all) == 0 {
+		return "", "", errors.Join(err, agency.Errorf(agency.KindInternal, "there is no commit %s", merge))
 	}
-	if len(all) == 0 || len(all[0].Parents) < 2 {
-		return "", agency.Errorf(agency.KindInternal, "%s is no merge", merge)
+	switch by := all[0].Trailer(trailerRun); {
+	case len(all[0].Parents) != 2 || all[0].Trailer(trailerContract) != "" || by == "":
+		return "", fmt.Sprintf("run %s was merged by hand, up to %s: take it back by hand, too (git log, git revert)", of, merge.Short()), nil
+	case by != string(of):
+		return "", fmt.Sprintf("run %s merged what run %s had landed, as %s: agency undo %[1]s", by, of, merge.Short()), nil
 	}
 	before, err := run.Dir().Refs().ResolveTree(ctx, all[0].Parents[0])
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return c.Write(ctx, before, []agency.OID{merge}, "taken back", identity(run))
+	id, err = c.Write(ctx, before, []agency.OID{merge}, "taken back", identity(run))
+	return id, "", err
 }

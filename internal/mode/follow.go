@@ -83,11 +83,15 @@ func adopt(c flow.Ctx, in Input, contract agency.Contract) (delivery, error) {
 	}
 	spec := land.FilesSpec{Run: in.Run, Contract: contract.ID, Base: in.Base, Of: in.Follows.Commit}
 	if in.Follows.What == agency.FollowUndo {
-		spec.Of, spec.Back = "", in.Follows.Commit
+		spec.Of, spec.Back, spec.BackOf = "", in.Follows.Commit, in.Follows.Run
 	}
 	files, err := flow.Call(c, land.FilesActivity, contractrun.Path(contract.ID, "files"), spec)
 	if err != nil {
 		return d, err
+	}
+	if files.Refused != "" {
+		d.failed = files.Refused
+		return d, a.GiveUp(c, d.failed)
 	}
 	if len(files.Conflicts) > 0 {
 		d.failed = fmt.Sprintf("%s has changed since where run %s did, too: %s; nothing was touched; by hand: git switch %s && git revert -m 1 %s",

@@ -85,6 +85,15 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 		}
 		of := again{delivery: d, n: n + 1, reasons: reasons}
 		if rebase {
+			at, err := flow.Call(c, land.HeadActivity, contractrun.Path(of.together(), "head"), land.BranchSpec{Run: in.Run})
+			if err != nil {
+				return Result{}, err
+			}
+			if at.Head != d.landed.Commit { // what is on it has not been looked at
+				d.failed = "somebody moved the run's branch: it is brought together with " + in.Target + " only after you have seen what is on it, which an approval shows"
+				d.back = true
+				continue
+			}
 			files, err := flow.Call(c, land.FilesActivity, contractrun.Path(of.together(), "files"), land.FilesSpec{
 				Run: in.Run, Contract: of.together(), Base: d.landed.Commit, With: in.Target,
 			})
