@@ -43,18 +43,18 @@ func TestFilesOfOtherRuns(t *testing.T) {
 	if parents := r.Git("show", "-s", "--format=%P", string(out.Landed.Commit)); parents != string(base)+" "+string(old) {
 		t.Errorf("the landing stands on %s", parents)
 	}
-	r.Git("merge", "-q", "--no-ff", "-m", "merge", "old")
+	r.Git("merge", "-q", "--no-ff", "-m", "merge\n\nAgency-Run: "+string(runID), "old")
 	merge := r.Rev("HEAD")
 	r.Write("a.txt", "one\n2\n3\n4\nfive\n")
 	r.Git("commit", "-qam", "later")
-	got = files(land.FilesSpec{Contract: "other", Base: r.Rev("HEAD"), Back: merge})
+	got = files(land.FilesSpec{Contract: "other", Base: r.Rev("HEAD"), Back: merge, BackOf: runID})
 	text, err := w.run().Dir().Objects().Blob(t.Context(), got.Tree, "a.txt", 100)
 	if err != nil || string(text) != "1\n2\n3\n4\nfive\n" || len(got.Conflicts) > 0 {
 		t.Errorf("taken back it is %q, %v, %v", text, got.Conflicts, err)
 	}
 	r.Write("a.txt", "eins\n2\n3\n4\nfive\n")
 	r.Git("commit", "-qam", "in its way")
-	if got = files(land.FilesSpec{Contract: "third", Base: r.Rev("HEAD"), Back: merge}); !slices.Equal(got.Conflicts, []string{"a.txt"}) {
+	if got = files(land.FilesSpec{Contract: "third", Base: r.Rev("HEAD"), Back: merge, BackOf: runID}); !slices.Equal(got.Conflicts, []string{"a.txt"}) {
 		t.Errorf("conflicts: %v", got.Conflicts)
 	}
 }

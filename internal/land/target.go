@@ -153,13 +153,13 @@ func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 	if err != nil {
 		return MergeOutcome{}, err
 	}
+	if ok, err := m.verified(ctx, target, head, tree); err != nil || !ok {
+		return m.refuseMoved(ctx, Moved{Target: target, Head: head, Tree: tree}, err)
+	}
 	if had, err := m.run.Dir().Refs().ResolveTree(ctx, target); err != nil || had == tree {
 		return MergeOutcome{}, cmp.Or(err, refuse(CauseNothing, []string{m.spec.Target},
 			fmt.Sprintf("%s holds all that the run has landed already: a merge would bring nothing", m.spec.Target),
 			"approve with the note \"branch\" to keep the work on its branch, or cancel the run"))
-	}
-	if ok, err := m.verified(ctx, target, head, tree); err != nil || !ok {
-		return m.refuseMoved(ctx, Moved{Target: target, Head: head, Tree: tree}, err)
 	}
 	commit, err := m.commit(ctx, tree, target, head)
 	if err != nil {

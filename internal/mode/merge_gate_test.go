@@ -167,6 +167,13 @@ func TestBroughtTogether(t *testing.T) {
 			}, merged,
 			[]string{"gate merge-1: approve", "files of trunk on c-main", "verify rebase-2 1: true", "land rebase-2: true", "gate merge-rebase-2-1: approve", "merge into trunk, verified true: true"},
 		},
+		"not what somebody put on the branch": {
+			Single, input, func(s *stage) {
+				movedApart(s)
+				s.heads = func() agency.OID { return "theirs" }
+			}, merged,
+			[]string{"gate merge-2: approve", "gate merge-3: approve", "merge into trunk, verified false: true"},
+		},
 		"where it fails the gate asks again": {
 			Single, input, func(s *stage) {
 				movedApart(s)
@@ -177,6 +184,9 @@ func TestBroughtTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
+			if name != "of a team" {
+				s.heads = func() agency.OID { return "c-main" }
+			}
 			tt.set(s)
 			if got := s.run(tt.mode, tt.in); got != tt.want {
 				t.Errorf("ended %+v", got)
@@ -205,6 +215,7 @@ func TestBroughtTogether(t *testing.T) {
 func TestOffersRebase(t *testing.T) {
 	s := newStage(t)
 	movedApart(s)
+	s.heads = func() agency.OID { return "c-main" }
 	s.play(input)
 	if g := s.allGates()[1]; !strings.Contains(g.Body, "agency resume run-1 --rebase") || !strings.Contains(g.Body, "There are four answers") {
 		t.Errorf("the gate says %q", g.Body)
@@ -217,7 +228,11 @@ func TestOffersRebase(t *testing.T) {
 
 // A process that dies between any two steps comes to the same.
 func TestBroughtTogetherAfterDeath(t *testing.T) {
-	diesAtEach(t, Single, input, movedApart, merged, 25, *stride, func(n int, s *stage) {
+	apart := func(s *stage) {
+		movedApart(s)
+		s.heads = func() agency.OID { return "c-main" }
+	}
+	diesAtEach(t, Single, input, apart, merged, 25, *stride, func(n int, s *stage) {
 		if len(s.lands) != 2 {
 			t.Errorf("death %d: landed %+v", n, s.lands)
 		}
