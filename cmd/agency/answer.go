@@ -205,7 +205,7 @@ func (x answering) Diff(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return x.screened(diffText(x.f.a.styleNow(), d, false))
+	return x.screened(diffText(func(patch string) string { return tui.Diff(x.f.a.styleNow(), patch) }, d, false))
 }
 
 func (x answering) Gate(ctx context.Context, g agency.Gate, whole bool) (string, error) {

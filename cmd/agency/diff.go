@@ -26,9 +26,12 @@ func diffCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.showAsIs(asJSON, d, func() string {
-					return diffText(a.style, d, stat)
-				})
+				if asJSON {
+					return a.printJSON(d)
+				}
+				plain := func(patch string) string { return patch }
+				shown := func(patch string) string { return tui.Diff(a.style, patch) }
+				return a.out.Patch(diffText(plain, d, stat), diffText(shown, d, stat))
 			})
 		},
 	}
@@ -40,12 +43,12 @@ func diffCommand(a *app) *cobra.Command {
 // diffText is the change, after the user's own edits where the run started from
 // some: both land, and only one of them is the run's work. A patch program passes
 // the lines between them over.
-func diffText(st tui.Style, d api.DiffDoc, stat bool) string {
+func diffText(show func(patch string) string, d api.DiffDoc, stat bool) string {
 	text := func(summary, patch string) string {
 		if stat {
-			return summary
+			return tui.Clean(summary)
 		}
-		return tui.Diff(st, patch)
+		return show(patch)
 	}
 	if d.Local == nil {
 		return text(d.Stat, d.Patch)

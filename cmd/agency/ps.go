@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -43,12 +42,11 @@ func runsOfAll(ctx context.Context, r *repository) ([]api.RunDoc, error) {
 	}
 	all := []api.RunDoc{}
 	for _, p := range places {
-		v, done, err := daemon.LookAt(ctx, p)
-		if err == nil {
-			var runs []api.RunDoc
-			runs, err = v.Runs(ctx)
-			all, err = append(all, runs...), errors.Join(err, done())
-		}
+		err := r.see(ctx, p, func(v api.View) error { // its host, where one lives, knows what works now
+			runs, err := v.Runs(ctx)
+			all = append(all, runs...)
+			return err
+		})
 		if err != nil {
 			r.note("the runs that %s records cannot be read: %v", p.State, err)
 		}

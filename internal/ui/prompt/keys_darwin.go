@@ -4,5 +4,6 @@ import "golang.org/x/sys/unix"
 
 const (
 	getTermios      = unix.TIOCGETA
+	setTermios      = unix.TIOCSETA
 	setTermiosFlush = unix.TIOCSETAF
 )

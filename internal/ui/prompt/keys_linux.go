@@ -4,5 +4,6 @@ import "golang.org/x/sys/unix"
 
 const (
 	getTermios      = unix.TCGETS
+	setTermios      = unix.TCSETS
 	setTermiosFlush = unix.TCSETSF
 )

@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/sys/unix"
@@ -164,6 +166,9 @@ func (k *Keys) Line(out io.Writer, question string, most int) (text string, err 
 	if err == nil {
 		text, err = Line(k.reader, out, question, most)
 	}
+	if err == nil && text != "" {
+		text, err = words(text + k.rest(most-len(text)))
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.line = false
@@ -176,6 +181,49 @@ func (k *Keys) Line(out io.Writer, question string, most int) (text string, err 
 		err = cmp.Or(errors.Join(k.reader.Close(), k.open(), werr), ErrLeft)
 	}
 	return text, errors.Join(err, k.set(true))
+}
+
+// pasted is in what time the rest of a text comes that is more than a line and was pasted.
+const pasted = 50 * time.Millisecond
+
+// rest is what came with a line and stands behind it. Nobody types that fast: it is of one text.
+func (k *Keys) rest(most int) string {
+	fd := int(k.in.Fd())
+	if k.was == nil {
+		return ""
+	}
+	t := *k.was
+	t.Lflag &^= unix.ICANON | unix.ECHO // also what ends in no line, which the terminal has shown already
+	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+	if unix.IoctlSetTermios(fd, setTermios, &t) != nil {
+		return ""
+	}
+	var text []byte
+	for b := make([]byte, 4096); len(text) < most; {
+		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if n, err := unix.Poll(ready, int(pasted.Milliseconds())); err != nil || n == 0 {
+			break
+		}
+		n, err := k.reader.Read(b)
+		if err != nil || n == 0 {
+			break
+		}
+		text = append(text, b[:n]...)
+	}
+	if len(text) == 0 {
+		return ""
+	}
+	return "\n" + strings.TrimRight(string(text), " \t\r\n")
+}
+
+// words refuses a text with keys that are none, such as arrows: whoever pressed them wanted
+// something else than to send it.
+func words(text string) (string, error) {
+	other := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	if strings.ContainsFunc(text, other) {
+		return "", agency.Errorf(agency.KindInvalid, "a line takes no arrows and no Escape, and nothing was sent").WithMend("e and Enter open your editor")
+	}
+	return text, nil
 }
 
 // Aside lends the terminal, as it was, to something else that reads it.

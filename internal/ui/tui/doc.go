@@ -67,6 +67,22 @@ func Clean(s string) string {
 	return b.String()
 }
 
+// visible is Clean, with all that this would leave out shown as an escape.
+func visible(s string) string {
+	if isClean(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unsafe(r) {
+			b.WriteString(escaped(r))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 // Line is Clean on one line: line ends and tabs become spaces.
 func Line(s string) string {
 	return strings.Join(strings.Fields(Clean(s)), " ")

@@ -322,13 +322,15 @@ func (s Style) between(line, mark, code string) string {
 	return strings.Join(parts, "")
 }
 
-// Diff is a patch, coloured line by line.
+// Diff is a patch, coloured line by line. What nobody would see of it is shown as \u001b: it
+// lands as well.
 func Diff(st Style, patch string) string {
+	patch = visible(patch)
 	if !st.Color {
-		return Clean(patch)
+		return patch
 	}
 	var b strings.Builder
-	for line := range strings.Lines(Clean(patch)) {
+	for line := range strings.Lines(patch) {
 		text := strings.TrimRight(line, "\n")
 		b.WriteString(st.paint(diffColor(text), text) + "\n")
 	}

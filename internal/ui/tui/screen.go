@@ -57,6 +57,17 @@ func (s *Screen) Answer(text string) error {
 	return err
 }
 
+// Patch writes a change: to a terminal as Diff shows it, to a file or a program byte by byte,
+// so that it applies.
+func (s *Screen) Patch(patch, shown string) error {
+	if s.style.Live || s.style.Width > 0 || s.style.Color {
+		_, err := s.Write([]byte(shown))
+		return err
+	}
+	_, err := io.WriteString(s.out, patch)
+	return err
+}
+
 // safe cleans what stands between our own colours.
 func (s *Screen) safe(text string) string {
 	if !s.style.Color {
