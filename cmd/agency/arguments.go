@@ -35,11 +35,12 @@ func sayUsage(cmd *cobra.Command) {
 
 // nameFlags are the flags whose text names something.
 var nameFlags = []string{
-	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen", "feature", "file", "profile",
+	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen", "feature", "file", "profile", "continue", "agent",
 }
 
 // flagsNamed refuses such a flag when it is empty, as named does for arguments:
-// --repo "$UNSET" must not mean this folder, nor --gate "" the only gate.
+// --repo "$UNSET" must not mean this folder, nor --gate "" the only gate, nor --continue ""
+// a run from the start.
 func flagsNamed(cmd *cobra.Command) error {
 	for _, name := range nameFlags {
 		if !cmd.Flags().Changed(name) {
