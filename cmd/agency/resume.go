@@ -158,7 +158,7 @@ func answerAndFollow(ctx context.Context, a *app, h daemon.Place, c *daemon.Conn
 	if !f.detach {
 		a.catch()
 	}
-	r.By = who()
+	r.By, r.Yes = who(), f.yes
 	r.Secrets, _ = a.secretsOf(ctx, h, c, run.ID) // the run names a key that is missing
 	got, err := c.Answer(ctx, run.ID, r)
 	if err != nil {

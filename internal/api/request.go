@@ -148,6 +148,7 @@ type AnswerRequest struct {
 	BudgetUSD float64           `json:"budget_usd,omitempty"`
 	By        string            `json:"by"`
 	Secrets   map[string]string `json:"secrets,omitempty"`
+	Yes       bool              `json:"yes,omitempty"` // the gates after this one are approved, as ResumeRequest's says
 }
 
 // Answered is the gate after its decision. Note says what does not go on by

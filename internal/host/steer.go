@@ -117,6 +117,11 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 		if g.Kind == agency.GateFault && d.Verb == agency.Reject {
 			return closeRun(tx, id, agency.StateFailed, g.Summary, agency.GaveUp{Reason: g.Summary})
 		}
+		if r.Yes {
+			if err := registry.SetYes(tx, id); err != nil {
+				return err
+			}
+		}
 		return h.runs.release(tx, id, "answer/"+string(g.ID))
 	})
 	if err != nil {
