@@ -179,7 +179,11 @@ func (v *mergeGateView) summary() string {
 	case v.onlyAnew():
 		return "ready to merge into " + v.Target + ", but not what was shown: " + text.FirstLine(v.Problem, 100)
 	case v.Problem != "":
-		return "the merge was not done: " + text.FirstLine(v.Problem, 100)
+		s := "the merge was not done: " + text.FirstLine(v.Problem, 100)
+		if v.Failed != "" {
+			s += "; and what you asked for failed: " + text.FirstLine(v.Failed, 100)
+		}
+		return s
 	case v.Failed != "":
 		return "ready as it was before, for what you asked for failed: " + text.FirstLine(v.Failed, 100)
 	case len(v.Weakened) > 0:

@@ -43,18 +43,18 @@ func TestFilesOfOtherRuns(t *testing.T) {
 	if parents := r.Git("show", "-s", "--format=%P", string(out.Landed.Commit)); parents != string(base)+" "+string(old) {
 		t.Errorf("the landing stands on %s", parents)
 	}
-	r.Git("merge", "-q", "--no-ff", "-m", "merge\n\nAgency-Run: "+string(runID), "old")
+	r.Git("merge", "-q", "--no-ff", "-m", "merge\n\nAgency-Run: old", "old")
 	merge := r.Rev("HEAD")
 	r.Write("a.txt", "one\n2\n3\n4\nfive\n")
 	r.Git("commit", "-qam", "later")
-	got = files(land.FilesSpec{Contract: "other", Base: r.Rev("HEAD"), Back: merge, BackOf: runID})
+	got = files(land.FilesSpec{Contract: "other", Base: r.Rev("HEAD"), Back: merge, BackOf: "old"})
 	text, err := w.run().Dir().Objects().Blob(t.Context(), got.Tree, "a.txt", 100)
 	if err != nil || string(text) != "1\n2\n3\n4\nfive\n" || len(got.Conflicts) > 0 {
 		t.Errorf("taken back it is %q, %v, %v", text, got.Conflicts, err)
 	}
 	r.Write("a.txt", "eins\n2\n3\n4\nfive\n")
 	r.Git("commit", "-qam", "in its way")
-	if got = files(land.FilesSpec{Contract: "third", Base: r.Rev("HEAD"), Back: merge, BackOf: runID}); !slices.Equal(got.Conflicts, []string{"a.txt"}) {
+	if got = files(land.FilesSpec{Contract: "third", Base: r.Rev("HEAD"), Back: merge, BackOf: "old"}); !slices.Equal(got.Conflicts, []string{"a.txt"}) {
 		t.Errorf("conflicts: %v", got.Conflicts)
 	}
 }
@@ -86,5 +86,15 @@ func TestFilesOfBoth(t *testing.T) {
 	c := got.Conflict
 	if !strings.Contains(c.Theirs, "elsewhere\nCount in German\n\nAs the users do.") || strings.Contains(c.Theirs, "\x1b") || !strings.Contains(c.OursDiff, "+two") || !strings.Contains(c.TheirsDiff, "+zwei") {
 		t.Errorf("it is told %+v", c)
+	}
+	w.repo.Git("switch", "-q", "--orphan", "anew")
+	w.repo.Git("commit", "-q", "--allow-empty", "-m", "from the start")
+	w.repo.Git("branch", "-f", target)
+	if got := files("third"); !strings.Contains(got.Refused, target+" was rewritten from its first commit on") || got.Tree != "" {
+		t.Errorf("of what was rewritten: %+v", got)
+	}
+	w.repo.Git("branch", "-D", target)
+	if got := files("fourth"); got.Refused != "branch "+target+" does not exist (any more)" || got.Mend != "git branch "+target+" "+string(w.run().Base()) {
+		t.Errorf("of what is gone: %+v", got)
 	}
 }

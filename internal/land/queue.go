@@ -326,6 +326,7 @@ type Files struct {
 	Conflicts []string         `json:"conflicts,omitempty"`
 	From      agency.OID       `json:"from,omitempty"`
 	Refused   string           `json:"refused,omitempty"` // why there are none
+	Mend      string           `json:"mend,omitempty"`    // of that
 	Conflict  *agency.Conflict `json:"conflict,omitempty"`
 }
 
@@ -341,17 +342,18 @@ func (q *Queue) Files(ctx context.Context, _ agency.StepKey, spec FilesSpec) (ou
 	}
 	with := agency.OID("")
 	if spec.With != "" {
-		if with, err = run.User().Refs().Get(ctx, branchRef(spec.With)); err == nil && with == "" {
-			err = agency.Errorf(agency.KindInvalid, "branch %s does not exist (any more)", spec.With).WithMend("git branch %s %s", spec.With, run.Base())
+		with, err = run.User().Refs().Get(ctx, branchRef(spec.With))
+		if err == nil && with == "" {
+			return Files{Refused: fmt.Sprintf("branch %s does not exist (any more)", spec.With), Mend: fmt.Sprintf("git branch %s %s", spec.With, run.Base())}, nil
 		}
 		if err == nil {
 			out.From, err = run.Dir().Commits().MergeBase(ctx, spec.Base, with)
 		}
-		if err == nil && out.From == "" {
-			err = agency.Errorf(agency.KindInvalid, "%s was rewritten from its first commit on, and shares none with the run any more", spec.With)
-		}
 		if err != nil {
 			return out, err
+		}
+		if out.From == "" {
+			return Files{Refused: spec.With + " was rewritten from its first commit on, and shares none with the run any more"}, nil
 		}
 	}
 	if spec.Back != "" {

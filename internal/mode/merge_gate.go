@@ -48,6 +48,7 @@ type delivery struct {
 	back     bool             // a person has sent work back
 	failed   string           // why what was asked for then was not done
 	stopped  bool             // a person ended it
+	hindered obstacle         // why it cannot be merged or brought together as it is
 	// rework makes better what a person rejected, or says why it failed.
 	rework func(c flow.Ctx, of again) (delivery, error)
 }
@@ -56,7 +57,7 @@ type delivery struct {
 type again struct {
 	delivery
 	n       int         // which time the work is done, from 2
-	reasons []string    // of all rejects so far, the last one this time's
+	reasons []string    // of the rejects so far, the last one this time's; of a rebase those that were met
 	with    *land.Files // it is brought together with its target, as far as both merge
 }
 
@@ -64,7 +65,7 @@ type again struct {
 // work is done, verified as the first was, and shown; where that fails, what was there before
 // is asked about again. What ends this is a merge, a person who cancels the run, or its budget.
 func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
-	rework, reasons := d.rework, []string(nil)
+	rework, reasons, met, missed := d.rework, []string(nil), 0, "" // met are the first so many reasons; missed is why the last one is not
 	for n := 1; ; n++ {
 		if d.whole && d.failed == "" {
 			var err error
@@ -100,7 +101,14 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 			if err != nil {
 				return Result{}, err
 			}
-			of.with = &files
+			if files.Refused != "" {
+				d.hindered = obstacle{why: files.Refused, mend: files.Mend}
+				if n == 1 && in.Follows != nil && in.Follows.Rebase {
+					return Result{Reason: d.hindered.text()}, nil
+				}
+				continue
+			}
+			of.with, of.reasons = &files, reasons[:met]
 		}
 		better, err := rework(c, of)
 		switch {
@@ -108,11 +116,27 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 			return Result{Reason: better.failed}, err
 		case better.failed != "":
 			d.failed = better.failed
-		default:
+			if rebase {
+				d.hindered = sameFiles(in.Target, of.with.Conflicts)
+			} else {
+				missed = better.failed
+			}
+		case rebase: // what was asked for before and failed is as open as it was
 			d = better
+			d.failed = missed
+		default:
+			d, met, missed = better, len(reasons), ""
 		}
 		d.back = true
 	}
+}
+
+// sameFiles is the obstacle that target and run changed the same files; none: it is none.
+func sameFiles(target string, files []string) obstacle {
+	if len(files) == 0 {
+		return obstacle{}
+	}
+	return obstacle{why: target + " has changed where the run has, too: " + text.Few(files, 5), apart: true}
 }
 
 // together is the id of the contract that brings work together with its target.
@@ -184,7 +208,7 @@ func (a again) criteria() (out []agency.Criterion) {
 // be done opens the next merge gate, which says why; nothing is touched until
 // then. The decision is the one that ended it: a reject is the caller's.
 func mergeGate(c flow.Ctx, in Input, of *delivery) (Result, agency.Decision, error) {
-	var last obstacle
+	last := of.hindered
 	head := of.landed.Commit
 	if of.onto != "" { // it was verified as it would be merged
 		last.moved = &land.Moved{Target: of.onto, Head: head, Tree: of.landed.Tree}
@@ -212,6 +236,9 @@ func mergeGate(c flow.Ctx, in Input, of *delivery) (Result, agency.Decision, err
 		}
 		d, err := flow.Receive(c, contractrun.GateSignal(spec.Gate), contractrun.Path("answer", name))
 		if err != nil || d.Verb == agency.Reject || d.Rebases() {
+			if of.hindered = (obstacle{}); last.apart { // it stays, should what is asked for now fail
+				of.hindered = last
+			}
 			return Result{}, d, err
 		}
 		if in.Land == agency.LandBranch || d.LeavesOnBranch() {

@@ -1,6 +1,7 @@
 package mode
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,8 +126,19 @@ func TestRetryStandsOnWhatLandedSince(t *testing.T) {
 	}
 }
 
+// stays leaves the run's branch where the run landed last.
+func stays(s *stage) {
+	s.heads = func() agency.OID {
+		if n := len(s.lands); n > 0 {
+			return agency.OID("c-" + s.lands[n-1].Contract)
+		}
+		return "base"
+	}
+}
+
 // movedApart is a target that changed where the run did, and what an agent is given of both.
 func movedApart(s *stage) {
+	stays(s)
 	s.merges = []land.MergeOutcome{{Refused: &land.Refusal{Cause: land.CauseConflict, Paths: []string{"a.go"}}, Reason: "trunk has changed where the run has, too: a.go", Mend: "x"}}
 	s.files = []land.Files{{Tree: "marked", Conflicts: []string{"a.go"}, From: "base", Conflict: &agency.Conflict{Head: "moved", Paths: []string{"a.go"}, Theirs: "run other: be loud"}}}
 	s.answers = map[string]agency.Decision{"merge-2": {Verb: agency.Approve, Note: "rebase"}}
@@ -162,6 +174,7 @@ func TestBroughtTogether(t *testing.T) {
 		},
 		"without a conflict nobody is asked": {
 			Single, input, func(s *stage) {
+				stays(s)
 				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Approve, Note: " Rebase"}}
 				s.files = []land.Files{{Tree: "both", From: "base", Conflict: &agency.Conflict{Head: "moved"}}}
 			}, merged,
@@ -180,6 +193,13 @@ func TestBroughtTogether(t *testing.T) {
 				s.judged = map[string]agency.Verdict{"rebase-2 1": red, "rebase-2 2": red}
 			}, merged,
 			[]string{"verify rebase-2 2: false", "gate merge-3: approve"},
+		},
+		"where there is nothing to bring it together with the gate asks again": {
+			Single, input, func(s *stage) {
+				movedApart(s)
+				s.files = []land.Files{{Refused: "branch trunk does not exist (any more)", Mend: "git branch trunk base"}}
+			}, merged,
+			[]string{"files of trunk on c-main", "gate merge-3: approve"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,6 +243,75 @@ func TestOffersRebase(t *testing.T) {
 	last := s.specs[len(s.specs)-1]
 	if f := last.Feedback; last.From != "marked" || f == nil || f.Conflict == nil || f.Conflict.Theirs != "run other: be loud" || f.Conflict.Ours != "the goal" {
 		t.Errorf("it begins with %+v", last)
+	}
+}
+
+// What hinders a rebase stands at the gate after it: it is no failure of the agent's.
+func TestRebaseRefused(t *testing.T) {
+	gone := land.Files{Refused: "branch trunk does not exist (any more)", Mend: "git branch trunk base"}
+	s := newStage(t)
+	stays(s)
+	s.files = []land.Files{gone}
+	s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Approve, Note: "rebase"}}
+	s.play(input)
+	g := s.allGates()[1]
+	if g.Summary != "the merge was not done: "+gone.Refused || !g.NoYes || g.Approving != "try the merge again" || !strings.Contains(g.Body, "mend: "+gone.Mend) {
+		t.Errorf("the gate is %+v", g)
+	}
+	s = newStage(t)
+	stays(s)
+	s.files = []land.Files{{Tree: "theirs"}, gone}
+	got := s.run(Follow, following(agency.Follows{What: agency.FollowLand, Base: "base", Commit: "c-old", Rebase: true}))
+	if want := gone.Refused + "; mend: " + gone.Mend; got.Succeeded || got.Reason != want || len(s.allGates()) > 0 {
+		t.Errorf("ended %+v", got)
+	}
+}
+
+// A failed rebase is offered again, for what hindered the merge still does.
+func TestRebaseFailed(t *testing.T) {
+	s := newStage(t)
+	movedApart(s)
+	s.judged = map[string]agency.Verdict{"rebase-2 1": red, "rebase-2 2": red}
+	s.play(input)
+	g := s.allGates()[2]
+	if !strings.Contains(g.Body, "agency resume run-1 --rebase") || g.Approving != "try the merge again" || !strings.Contains(g.Summary, "trunk has changed where the run has, too: a.go; and what you asked for failed") {
+		t.Errorf("the gate is %+v", g)
+	}
+}
+
+// What a person asked for and did not get stays open over a rebase: it is no criterion of
+// that, and the gate after it says so.
+func TestRebaseKeepsWhatFailed(t *testing.T) {
+	s := newStage(t)
+	stays(s)
+	s.answers = map[string]agency.Decision{
+		"merge-1": {Verb: agency.Reject, Note: "handle zero"}, "merge-2": {Verb: agency.Approve, Note: "rebase"}, "merge-rebase-3-1": {Verb: agency.Reject, Note: "once more"},
+	}
+	s.judged = map[string]agency.Verdict{"main-2 1": red, "main-2 2": red}
+	s.files = []land.Files{{Tree: "both", From: "base", Conflict: &agency.Conflict{Head: "moved"}}}
+	s.play(input)
+	s.order("verify main-2 2: false", "gate merge-2: approve", "land rebase-3: true", "gate merge-rebase-3-1: reject", "land main-4: true", "gate merge-main-4-1: approve")
+	asks := func(of agency.ContractID) (out []string) {
+		for _, c := range s.claims {
+			if c.Contract == of {
+				out = nil
+				for _, cr := range c.Criteria {
+					out = append(out, cr.Text)
+				}
+			}
+		}
+		return out
+	}
+	if got := asks("rebase-3"); slices.Contains(got, "handle zero") {
+		t.Errorf("the rebase is held to %q", got)
+	}
+	if got := asks("main-4"); !slices.Contains(got, "handle zero") || !slices.Contains(got, "once more") {
+		t.Errorf("what comes after is held to %q", got)
+	}
+	for _, g := range s.allGates() {
+		if failed := strings.Contains(g.Summary, "what you asked for failed"); failed != (strings.HasSuffix(string(g.ID), "merge-2") || strings.HasSuffix(string(g.ID), "merge-rebase-3-1")) {
+			t.Errorf("gate %s says %q", g.ID, g.Summary)
+		}
 	}
 }
 
