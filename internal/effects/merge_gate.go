@@ -105,6 +105,7 @@ type mergeGateView struct {
 	Acts                        []agency.Act    // on others' machines
 	Reviews                     []agency.Review // the last of each contract that landed
 	SandboxOff                  bool
+	Undoes                      bool // it takes back what another run merged
 }
 
 func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in MergeGate) (flow.None, error) {
@@ -143,7 +144,7 @@ func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in Mer
 	}
 	return s.openGate(ctx, "", agency.Gate{
 		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
-		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || view.TestsRed || in.Failed != "" || in.Problem != "" && !in.onlyAnew(),
+		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || view.TestsRed || len(view.FailsAgain()) > 0 || in.Failed != "" || in.Problem != "" && !in.onlyAnew(),
 		Weakened: view.Weakened, Acts: view.Acts, Red: view.Reds, Approving: in.approving(), Rejecting: in.rejecting(), Base: from, Head: in.Head,
 	})
 }
@@ -174,6 +175,26 @@ func (v *judgedWork) judgeUntested(none bool) {
 	}
 }
 
+// FailsAgain are the checks that fail by an undo, whatever was done on top of it: tests by
+// their names.
+func (v *mergeGateView) FailsAgain() (names []string) {
+	if !v.Undoes {
+		return nil
+	}
+	for _, r := range v.Reds {
+		known := len(names)
+		for _, t := range r.Tests {
+			if !t.Before && !slices.Contains(v.Flaky, t.Name) {
+				names = append(names, t.Name)
+			}
+		}
+		if len(names) == known && len(r.Tests) == 0 && (r.Before == nil || !*r.Before) {
+			names = append(names, "`"+r.Command+"`")
+		}
+	}
+	return names
+}
+
 func (v *mergeGateView) summary() string {
 	switch {
 	case v.onlyAnew():
@@ -186,6 +207,8 @@ func (v *mergeGateView) summary() string {
 		return s
 	case v.Failed != "":
 		return "ready as it was before, for what you asked for failed: " + text.FirstLine(v.Failed, 100)
+	case len(v.FailsAgain()) > 0:
+		return "ready, but what is taken back was a fix, and fails again: " + text.Few(v.FailsAgain(), 3)
 	case len(v.Weakened) > 0:
 		return "ready, but " + weakenedWords(v.Weakened) + v.doubts()
 	case v.Land == agency.LandBranch:

@@ -24,7 +24,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	v.Goal, v.Branch = run.Goal, run.Branch
+	v.Goal, v.Branch, v.Undoes = run.Goal, run.Branch, run.Follows != nil && run.Follows.What == agency.FollowUndo
 	reviews, err := registry.Reviews(q, v.Run)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ type RunConfig struct {
 	Agents agentfile.Cast `json:"agents,omitzero"`
 	// NoRepo says that there is no repository: agents have no tool of a checkout.
 	NoRepo bool `json:"no_repo,omitempty"`
+	// TakesBack says that the run takes back what was merged: a person may take a fix back.
+	TakesBack bool `json:"takes_back,omitempty"`
 }
 
 // Getenv looks a variable of the copy up, as os.LookupEnv does.
@@ -47,12 +49,12 @@ func (c RunConfig) Getenv(name string) (string, bool) {
 }
 
 // Commands are the run's own commands. What need not pass is a rule of the modes with
-// a critic.
+// a critic; what fails again by an undo, its merge gate names.
 func (c RunConfig) Commands() check.Commands {
 	k, rules, reviewed := c.Config.Commands, c.Config.ProducerCritic, c.Config.Mode == agency.ModeProducerCritic || c.Config.Mode.Team()
 	return check.Commands{
 		Setup: k.Setup, Build: k.Build, Typecheck: k.Typecheck, Lint: k.Lint, Test: k.Test, TimeoutSeconds: k.TimeoutSeconds,
-		LintMayFail: reviewed && !rules.RequireLintPass, TestsMayFail: reviewed && !rules.RequireTestsPass,
+		LintMayFail: c.TakesBack || reviewed && !rules.RequireLintPass, TestsMayFail: c.TakesBack || reviewed && !rules.RequireTestsPass,
 	}
 }
 

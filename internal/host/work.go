@@ -41,6 +41,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err := follow(ctx, h.rec.db, &r); err != nil {
 		return api.RunStarted{}, err
 	}
+	c.TakesBack = r.Follows != nil && r.Follows.What == agency.FollowUndo
 	reached := reach(ctx, h.live, h.tells, r, c)
 	p, err := h.start.prepare(ctx, r, c)
 	if err != nil {

@@ -30,7 +30,11 @@ func Follow(c flow.Ctx, in Input) (Result, error) {
 	}
 	f := *in.Follows
 	wanted := delivery{contract: followingContract(in)}
-	how := in.alone(in.Mode != agency.ModeSingle && in.Mode != agency.ModeContract)
+	agents := in
+	if f.What == agency.FollowUndo { // what may fail by the undo may not by work on it
+		agents.Commands.TestsMayFail, agents.Commands.LintMayFail = false, false
+	}
+	how := agents.alone(in.Mode != agency.ModeSingle && in.Mode != agency.ModeContract)
 	how.GoesOn = f.Said
 	if f.Commit == "" {
 		return pursue(c, in, wanted, how, false)
