@@ -352,6 +352,7 @@ type Follows struct {
 	Goal     string     `json:"goal,omitempty"`
 	State    RunState   `json:"state,omitempty"` // in which it was
 	Merged   bool       `json:"merged,omitempty"`
+	Undone   bool       `json:"undone,omitempty"` // a person had its merge taken back
 	// Base is the commit from which it began, where its work has not been merged, and Dirty
 	// says that this holds local edits; empty: the run begins at its target.
 	Base  OID  `json:"base,omitempty"`

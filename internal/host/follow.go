@@ -48,8 +48,10 @@ func follow(ctx context.Context, db *store.DB, r *api.RunRequest) error {
 		if err != nil {
 			return err
 		}
-		if f.Said, err = lastSaid(q, former.ID, f.Contract); err != nil {
-			return err
+		if !f.Undone { // else the conversation holds that its work is there
+			if f.Said, err = lastSaid(q, former.ID, f.Contract); err != nil {
+				return err
+			}
 		}
 		r.Follows, r.Target, r.Feature, r.Plan = &f, former.Target, nil, nil
 		return nil
@@ -67,11 +69,13 @@ func goOn(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
 		return err
 	}
 	for _, n := range next {
+		f.Undone = f.Undone || n.Merged != "" && n.Follows.What == agency.FollowUndo
 		if n.Merged != "" && n.Follows.What == agency.FollowOn {
 			return agency.Errorf(agency.KindConflict, "run %s has gone on from %s and is merged", n.ID, former.ID).WithMend("agency run --continue %s TEXT", n.ID)
 		}
 	}
 	if f.Merged {
+		f.Merged = !f.Undone
 		return nil
 	}
 	landed, err := landings(q, former)

@@ -114,6 +114,9 @@ func followingContract(in Input) agency.Contract {
 	f := in.Follows
 	c := mainContract(in)
 	left := "Nothing of that has landed: the files are as they were before."
+	if f.Undone {
+		left = "That was merged, and a person had it taken back: it is in the files no more."
+	}
 	if f.Commit != "" || f.Merged {
 		left = "What was verified of that is in the files as you see them; keep it working."
 	}

@@ -47,7 +47,7 @@ type delivery struct {
 	asked    int              // merge gates that were opened for it
 	back     bool             // a person has sent work back
 	failed   string           // why what was asked for then was not done
-	stopped  bool             // a person ended it
+	stopped  bool             // a person ended the run
 	hindered obstacle         // why it cannot be merged or brought together as it is
 	// rework makes better what a person rejected, or says why it failed.
 	rework func(c flow.Ctx, of again) (delivery, error)
@@ -114,7 +114,7 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 		switch {
 		case err != nil || better.stopped:
 			return Result{Reason: better.failed}, err
-		case better.failed != "":
+		case better.failed != "": // also where a person grants no more money
 			d.failed = better.failed
 			if rebase {
 				d.hindered = sameFiles(in.Target, of.with.Conflicts)
@@ -170,7 +170,7 @@ func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work
 	if err == nil && better.failed != "" {
 		err = r.GiveUp(c, better.failed)
 	}
-	better.said, better.stopped = r.Session(), r.Stopped
+	better.said, better.stopped = r.Session(), r.Stopped && !r.OutOfMoney()
 	return better, err
 }
 
