@@ -128,6 +128,9 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		switch of.What {
 		case agency.FollowOn:
 			f.mode = string(cmp.Or(run.MovedTo, run.Mode))
+			if err := keepLimit(ctx, a, c, run.ID, &f); err != nil {
+				return err
+			}
 		case agency.FollowLand:
 			upTo := ""
 			if of.Contract != "" {
@@ -148,6 +151,20 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		}
 		return a.begin(ctx, h, req, f, nil)
 	})
+}
+
+// keepLimit has what goes on from a run spend at most what that could, where nothing else is
+// said.
+func keepLimit(ctx context.Context, a *app, c *daemon.Connected, run agency.RunID, f *runFlags) error {
+	if f.budgeted || f.profile != "" {
+		return nil
+	}
+	spent, err := c.Cost(ctx, run)
+	if limit := spent.Limits.USD; err == nil && limit > 0 {
+		f.budget, f.budgeted = usd(limit), true
+		a.tell("it may cost at most %s, the limit of run %s (--budget sets another)", agency.USD(limit), run)
+	}
+	return err
 }
 
 // answerAndFollow answers the merge gate of a run with what is wanted now, and follows it.

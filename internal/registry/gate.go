@@ -96,6 +96,10 @@ func decisionEvent(g agency.Gate) agency.Event {
 	if d.By == agency.ByHarness {
 		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate withdrawn: "+d.Note, agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
 	}
+	if d.Rebases() && g.Kind == agency.GateMerge {
+		return agency.NewEvent(g.RunID, agency.SeverityInfo, "merge gate: the work is to be brought together with its target, by "+d.By,
+			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
+	}
 	if d.Verb == agency.Approve {
 		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By+accepting(g.Weakened),
 			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note, Accepted: g.Weakened})

@@ -200,7 +200,7 @@ func (g *gatherer) fold() (agency.Report, error) {
 		g.judged[v.ContractID] = v
 	}
 	for _, one := range g.Gates {
-		if one.Decision.Verb == agency.Approve {
+		if one.Decision.Verb == agency.Approve && !one.Decision.Rebases() {
 			g.accepted = append(g.accepted, one.Weakened...)
 		}
 	}
