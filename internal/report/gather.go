@@ -15,6 +15,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/event"
 	"agency/internal/git"
+	"agency/internal/regexp"
 	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/store"
@@ -336,12 +337,24 @@ func tally(sum *agency.Rollup, s agency.Status) *int {
 	}
 }
 
+var againID = regexp.MustCompile(`^(main|rework|undo|before|more|rebase)-\d+$`)
+
+// doesAgain tells by their ids whether a contract does once more what another one did, or
+// brings it together with its target: what both promise counts once, as the last one holds it.
+func doesAgain(id, of agency.ContractID) bool {
+	m, was := againID.FindStringSubmatch(string(id)), againID.FindStringSubmatch(string(of))
+	return m != nil && (m[1] == "rebase" || m[1] == string(of) || was != nil && (was[1] == m[1] || was[1] == "rebase"))
+}
+
 // landed adds what a contract brought onto the run's branch, and what of it
 // rests on somebody's word.
 func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.ReportContract) {
 	o := &g.r.LeftOpen
 	line.Criteria = g.undone(c.ID, line.Criteria)
 	for _, p := range line.Criteria {
+		o.Asserted = slices.DeleteFunc(o.Asserted, func(was agency.OpenCriterion) bool {
+			return was.Proof.ID == p.ID && was.Proof.Text == p.Text && doesAgain(c.ID, was.Contract)
+		})
 		if p.Proof == agency.ProofAsserted || p.Proof == agency.ProofOpen {
 			o.Asserted = append(o.Asserted, agency.OpenCriterion{Contract: c.ID, Proof: p})
 		}

@@ -293,3 +293,30 @@ func TestShortened(t *testing.T) {
 		t.Error(diff, texts[1])
 	}
 }
+
+// What a contract and those that did it again promise is open once, as the last one left it.
+func TestDoneAgainCountsOnce(t *testing.T) {
+	from, in := team()
+	from.Contracts, from.Verdicts, in.Landed = nil, nil, nil
+	asserted := []agency.Proof{{Criterion: agency.Criterion{ID: "goal", Text: "it is done"}, Proof: agency.ProofAsserted}}
+	for i, id := range []agency.ContractID{"main", "main-2", "main-3", "rebase-4"} {
+		if i > 0 && i < 3 {
+			asserted = append(slices.Clone(asserted), agency.Proof{Criterion: agency.Criterion{ID: fmt.Sprintf("review-%d", i), Text: fmt.Sprintf("reason %d", i)}, Proof: agency.ProofAsserted})
+		}
+		if id == "rebase-4" {
+			asserted = slices.Clone(asserted)
+			asserted[0].Proof = agency.ProofVerified
+		}
+		from.Contracts = append(from.Contracts, contract(string(id), agency.StatusComplete))
+		from.Verdicts = append(from.Verdicts, agency.Verdict{ContractID: id, Pass: true, Tree: "t", Proofs: asserted})
+	}
+	from.Contracts = append(from.Contracts, contract("part-1", agency.StatusComplete), contract("part-2", agency.StatusComplete))
+	from.Verdicts = append(from.Verdicts, verdict("part-1", "t", agency.ProofAsserted), verdict("part-2", "t", agency.ProofAsserted))
+	var got []string
+	for _, o := range fold(from, in).LeftOpen.Asserted {
+		got = append(got, string(o.Contract)+" "+o.Proof.ID)
+	}
+	if want := []string{"rebase-4 review-1", "rebase-4 review-2", "part-1 c1", "part-2 c1"}; !slices.Equal(got, want) {
+		t.Errorf("left open: %q", got)
+	}
+}
