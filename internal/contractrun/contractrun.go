@@ -199,3 +199,6 @@ func (a *Run) Deferred() []agency.Criterion { return a.claims.deferred }
 
 // OutOfMoney tells whether it ends for want of money, and nothing else does.
 func (a *Run) OutOfMoney() bool { return a.waiting.outOfMoney }
+
+// Denied tells whether it ends because a person granted no more money for it.
+func (a *Run) Denied() bool { return a.waiting.denied }

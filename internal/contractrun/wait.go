@@ -17,6 +17,7 @@ type waiting struct {
 	*state
 	raises     int  // of the budget, when the part at work began
 	outOfMoney bool // it ends for want of money, and nothing else does
+	denied     bool // a person granted no more money
 }
 
 // begin notes that a part of a session begins.
@@ -107,6 +108,7 @@ func (a *waiting) waitForBudget(c flow.Ctx, out session.Outcome, name string) (*
 	}
 	d, err := askBudget(c, a.in, a.Contract.ID, "budget-"+name, a.Key("raise/budget-"+name), out)
 	if err == nil && d.Verb == agency.Reject {
+		a.denied = true
 		return nil, noBudget + out.Reason, nil
 	}
 	return nil, "", err

@@ -170,7 +170,7 @@ func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work
 	if err == nil && better.failed != "" {
 		err = r.GiveUp(c, better.failed)
 	}
-	better.said, better.stopped = r.Session(), r.Stopped && !r.OutOfMoney()
+	better.said, better.stopped = r.Session(), r.Stopped && !r.Denied()
 	return better, err
 }
 

@@ -178,6 +178,15 @@ func TestSingle(t *testing.T) {
 				"session main-2 1.1; verify main-2 1: false; gate merge-2: reject; " +
 				"session main-3 1.1; verify main-3 1: true; land main-3: true; gate merge-main-3-1: approve; merge into trunk, verified false: true",
 		},
+		"a person grants no more for what is done again": {
+			func(s *stage, _ *Input) {
+				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}, "budget-main-2-1-1": {Verb: agency.Reject}}
+				s.byAttempt = map[string]session.Outcome{"main-2 1.1": {Kind: session.Parked, For: session.ForBudget, Reason: "usd left $0"}}
+			},
+			merged,
+			"session main 1.1; verify main 1: true; land main: true; gate merge-1: reject; session main-2 1.1; gate budget-main-2-1-1: reject; " +
+				"gate merge-2: approve; merge into trunk, verified false: true",
+		},
 		"a person ends what is done again": {
 			func(s *stage, _ *Input) {
 				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "no"}}
