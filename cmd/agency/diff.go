@@ -12,7 +12,7 @@ import (
 )
 
 func diffCommand(a *app) *cobra.Command {
-	var asJSON, stat bool
+	var asJSON, stat, raw bool
 	cmd := &cobra.Command{
 		Use: "diff [RUN]", Short: "Show what a run would land", Args: atMostOne,
 		Long: "Shows the change of a run's branch against its base; before anything landed, the agent's files as they\nwere last tested. Local edits that the run started from (--include-dirty) stand apart, before it.",
@@ -26,17 +26,24 @@ func diffCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return a.printJSON(d)
+				asIs := diffText(func(patch string) string { return patch }, d, stat)
+				if raw {
+					return a.out.Raw(asIs)
 				}
-				plain := func(patch string) string { return patch }
-				shown := func(patch string) string { return tui.Diff(a.style, patch) }
-				return a.out.Patch(diffText(plain, d, stat), diffText(shown, d, stat))
+				if !asJSON && tui.Clean(asIs) != asIs {
+					a.note("it has characters that steer a terminal or are not seen, shown as \\u001b: agency diff %s --raw prints it as it lands, for git apply", run.ID)
+				}
+				return a.showAsIs(asJSON, d, func() string {
+					return diffText(func(patch string) string { return tui.Diff(a.style, patch) }, d, stat)
+				})
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&stat, "stat", false, "only the summary")
+	cmd.Flags().BoolVar(&raw, "raw", false, "byte by byte as it lands, for git apply: it may steer a terminal")
+	oneOf(cmd, "json", "raw")
+	oneOf(cmd, "stat", "raw")
 	return cmd
 }
 

@@ -57,14 +57,9 @@ func (s *Screen) Answer(text string) error {
 	return err
 }
 
-// Patch writes a change: to a terminal as Diff shows it, to a file or a program byte by byte,
-// so that it applies.
-func (s *Screen) Patch(patch, shown string) error {
-	if s.style.Live || s.style.Width > 0 || s.style.Color {
-		_, err := s.Write([]byte(shown))
-		return err
-	}
-	_, err := io.WriteString(s.out, patch)
+// Raw writes a text byte by byte, for who asked for that.
+func (s *Screen) Raw(text string) error {
+	_, err := io.WriteString(s.out, text)
 	return err
 }
 
