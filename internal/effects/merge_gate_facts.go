@@ -299,13 +299,25 @@ func (v *measuredWork) fillReport(r agency.Report) (err error) {
 		switch {
 		case c.Said == "" || c.Status != agency.StatusComplete:
 		case r.Rollup.Total == 1:
-			said = append(said, report.Quote(c.Said))
+			said = append(said, report.Quote(begins(c.Said)))
 		default:
 			said = append(said, fmt.Sprintf("- %s: %s", c.ID, text.OneLine(c.Said, mostSaid)))
 		}
 	}
 	v.Said = strings.Join(said, "\n")
 	return err
+}
+
+// mostLines is how many lines of one agent's words stand before what proves them.
+const mostLines = 8
+
+// begins is the beginning of what an agent said; the report has all of it.
+func begins(said string) string {
+	lines := strings.SplitAfterN(said, "\n", mostLines+1)
+	if len(lines) <= mostLines {
+		return said
+	}
+	return strings.Join(lines[:mostLines], "") + "… (all of it: agency inspect --report)"
 }
 
 // mostSaid bounds what is shown of each agent's words where there are several, in bytes.
