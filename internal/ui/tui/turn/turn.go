@@ -212,6 +212,9 @@ func (t *Teller) below(d *agency.ToolCalled) string {
 // of their own.
 func runs(tool string) bool { return tool == "run_command" || tool == "command_output" }
 
+// exitCode begins what a command comes to.
+const exitCode = "exit code "
+
 // output is the end of what a command printed.
 func output(st tui.Style, run agency.RunID, session agency.SessionID, text string, most int) string {
 	var lines []string
@@ -221,6 +224,12 @@ func output(st tui.Style, run agency.RunID, session agency.SessionID, text strin
 		}
 	}
 	var b strings.Builder
+	if len(lines) > 0 && strings.HasPrefix(lines[0], exitCode) { // says how it ended, above what it printed
+		if lines[0] != exitCode+"0" {
+			b.WriteString(line(st, "    ", tui.Red, lines[0]))
+		}
+		lines = lines[1:]
+	}
 	if n := len(lines) - most; n > 1 {
 		b.WriteString(line(st, "    ", tui.Dim, fmt.Sprintf("+%d lines before, agency inspect %s --transcript %s", n, tui.ShortRun(run), short(session))))
 		lines = lines[n:]

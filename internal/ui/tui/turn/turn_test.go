@@ -71,7 +71,7 @@ func TestATurn(t *testing.T) {
 		calls("c", "edit_file", map[string]any{"path": "calc.go", "old_text": "not there", "new_text": "x"}),
 		calls("d", "write_file", map[string]any{"path": "new.txt", "content": numbered(20)}),
 		calls("e", "run_command", map[string]any{"command": "make"}),
-		answers("a", "package calc"), answers("b", "edited"), answers("c", "error: old_text does not occur"), answers("d", "written"), answers("e", numbered(9)+"\x1b]0;title\x07done\n"),
+		answers("a", "package calc"), answers("b", "edited"), answers("c", "error: old_text does not occur"), answers("d", "written"), answers("e", "exit code 3\n"+numbered(9)+"\x1b]0;title\x07done\n"),
 	}}
 	of := teller(r)
 	var got strings.Builder
@@ -95,6 +95,7 @@ write_file
 ` + strings.ReplaceAll("    +"+strings.ReplaceAll(numbered(12), "\n", "\n    +"), "\n    +\x00", "")
 	want = strings.TrimSuffix(want, "    +") + `    +8 lines more, agency diff abcdefgh
 run_command
+    exit code 3
     +6 lines before, agency inspect abcdefgh --transcript …
     line 7
     line 8
