@@ -222,7 +222,8 @@ func (pr *Preparer) local(ctx context.Context, r api.RunRequest, info *workspace
 	} else if l, err = pr.Runs.spaces.Local(ctx, *info, head); err != nil {
 		return err
 	}
-	left := l.Left()
+	// The settings hold from the working tree; that agents do not see the file is no news.
+	left := slices.DeleteFunc(l.Left(), func(p string) bool { return p == config.RepoFile })
 	if len(left) == 0 {
 		return nil
 	}
