@@ -238,6 +238,7 @@ func (s Saying) name(id agency.SessionID) string {
 type Awaited struct {
 	of    map[agency.SessionID]await
 	names map[agency.SessionID]string // of the models of those at work: provider/model
+	over  map[agency.SessionID]int    // turns up to here are over: what is heard of them is late
 }
 
 // await is one model that is waited for.
@@ -246,12 +247,14 @@ type await struct {
 	told  time.Time // when the try before had ended
 	again time.Time // when it is asked again; zero: it was asked
 	why   string
-	try   int // the next one
-	of    int // so many; 0: nobody says
+	try   int  // the next one
+	of    int  // so many; 0: nobody says
+	began bool // it has said something, and was heard last at since
 }
 
-// silent is from when on a model that says nothing is waited for.
-const silent = 3 * time.Second
+// silent is from when on a model that says nothing is waited for, and stalled from when on one
+// that has begun to.
+const silent, stalled = 3 * time.Second, 5 * time.Second
 
 // Hear takes in what models say at a time, and that they are asked.
 func (a *Awaited) Hear(now time.Time, said ...api.Delta) {
@@ -260,8 +263,11 @@ func (a *Awaited) Hear(now time.Time, said ...api.Delta) {
 			a.name(d.Session, d.Model)
 		}
 		switch of, waits := a.of[d.Session]; {
-		case waits && of.again.IsZero() && (d.Done || d.Text != ""): // of a try before it says nothing
+		case d.Turn > 0 && d.Turn <= a.over[d.Session]:
+		case waits && of.again.IsZero() && d.Done: // of a try before it says nothing
 			delete(a.of, d.Session)
+		case d.Text != "" && !d.Done && (!waits || of.again.IsZero()):
+			a.set(d.Session, await{since: now, began: true})
 		case d.Begins && d.Text == "" && (d.Asked.IsZero() || d.Asked.After(of.told)): // not the try that was told of since
 			if d.Asked.IsZero() || d.Asked.After(now) {
 				d.Asked = now
@@ -283,17 +289,25 @@ func (a *Awaited) Take(ev agency.Event, d agency.Detail) {
 		}
 	case *agency.TurnCompleted:
 		a.name(d.Session, d.Model)
-		delete(a.of, d.Session)
+		a.end(d.Session, d.Turn)
 	case *agency.Completed:
-		delete(a.of, d.Session)
+		a.end(d.Session, math.MaxInt)
 	case *agency.Failed:
-		delete(a.of, d.Session)
+		a.end(d.Session, math.MaxInt)
 	case *agency.SessionParked:
 		delete(a.of, d.Session)
 	}
 	if s := StateAfter(ev); s != "" && s != agency.StateRunning {
 		clear(a.of)
 	}
+}
+
+func (a *Awaited) end(id agency.SessionID, turn int) {
+	delete(a.of, id)
+	if a.over == nil {
+		a.over = map[agency.SessionID]int{}
+	}
+	a.over[id] = turn
 }
 
 func (a *Awaited) name(id agency.SessionID, model string) {
@@ -318,7 +332,7 @@ func (a *Awaited) Line(now time.Time) string {
 	longest, n := agency.SessionID(""), 0
 	for _, id := range slices.Sorted(maps.Keys(a.of)) {
 		w := a.of[id]
-		if w.again.IsZero() && now.Sub(w.since) < silent {
+		if waited := now.Sub(w.since); w.again.IsZero() && (waited < silent || w.began && waited < stalled) {
 			continue
 		}
 		if n++; n == 1 || !w.again.IsZero() && a.of[longest].again.IsZero() {
@@ -338,6 +352,9 @@ func (a *Awaited) Line(now time.Time) string {
 func (w await) line(model string, now time.Time) string {
 	provider, _, _ := strings.Cut(model, "/")
 	s := "waiting for " + cmp.Or(provider, "the model") + ": "
+	if w.began {
+		return s + "nothing more for " + Elapsed(now.Sub(w.since))
+	}
 	if w.again.IsZero() {
 		return s + "no answer for " + Elapsed(now.Sub(w.since))
 	}

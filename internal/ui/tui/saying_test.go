@@ -41,7 +41,8 @@ func TestAwaited(t *testing.T) {
 	a.Hear(at(48), asked(47))
 	want(48, "")
 	a.Hear(at(49), api.Delta{Session: "s", Turn: 1, Kind: api.DeltaText, Text: "x"})
-	want(60, "")
+	want(53, "")
+	want(60, "waiting for anthropic: nothing more for 11 s")
 	a.Hear(at(61), asked(60), api.Delta{Session: "t", Model: "gemini/fast", Begins: true, Asked: at(60)})
 	want(65, "waiting for anthropic: no answer for 5 s (and 1 more)")
 	again, d := retried(65, "overloaded", 10)
@@ -51,6 +52,12 @@ func TestAwaited(t *testing.T) {
 	paused := agency.NewEvent("r", agency.SeverityInfo, "", agency.RunPaused{})
 	a.Take(paused, nil)
 	want(90, "")
+	said := api.Delta{Session: "u", Turn: 2, Kind: api.DeltaText, Text: "y"}
+	a.Hear(at(90), said)
+	over := agency.NewEvent("r", agency.SeverityInfo, "", agency.TurnCompleted{Session: "u", Turn: 2, Model: "gemini/fast"})
+	a.Take(over, &agency.TurnCompleted{Session: "u", Turn: 2, Model: "gemini/fast"})
+	a.Hear(at(91), said) // late
+	want(110, "")
 }
 
 // Quiet are gates, failures and the end, and one line of progress.
