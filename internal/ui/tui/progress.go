@@ -53,6 +53,10 @@ func (p *Progress) Take(ev agency.Event, d agency.Detail) {
 		}
 	case *agency.ToolCalled:
 		p.Doing = Line(d.Tool)
+	case *agency.Claimed:
+		p.Doing = "verifying"
+	case *agency.VerdictSubmitted:
+		p.Doing = ""
 	case *agency.ResourceWaited:
 		p.Doing = "waits for " + Line(d.String())
 	case *agency.ResourceTaken:
@@ -123,6 +127,9 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if p.Awaits != "" {
 		parts = append(parts, p.Awaits)
 	}
+	if doing := cmp.Or(p.Doing, p.Calls); p.Gates == 0 && doing != "" {
+		parts = append(parts, doing)
+	}
 	if p.Share > 0 {
 		parts = append(parts, percent(p.Share))
 	}
@@ -135,9 +142,6 @@ func (p *Progress) line(elapsed time.Duration) string {
 	parts = append(parts, Cost(p.Cost, p.Tokens, p.Unpriced)+p.forecast())
 	if elapsed >= time.Second {
 		parts = append(parts, Elapsed(elapsed))
-	}
-	if doing := cmp.Or(p.Doing, p.Calls); p.Gates == 0 && doing != "" {
-		parts = append(parts, doing)
 	}
 	if p.Health != "" {
 		parts = append(parts, p.Health)

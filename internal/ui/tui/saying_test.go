@@ -81,3 +81,25 @@ func TestQuiet(t *testing.T) {
 		}
 	}
 }
+
+// What runs now stands where a narrow terminal does not cut it off, also what no agent does.
+func TestProgressSaysWhatRuns(t *testing.T) {
+	var p Progress
+	for _, step := range []struct {
+		d    agency.Detail
+		want string
+	}{
+		{&agency.RunStarted{}, "running"},
+		{&agency.ToolCalled{Tool: "run_tests"}, "running · run_tests"},
+		{&agency.Claimed{}, "running · verifying"},
+		{&agency.VerdictSubmitted{}, "running · tests"},
+	} {
+		if _, over := step.d.(*agency.VerdictSubmitted); over {
+			p.Tests = "tests 3 passed"
+		}
+		p.Take(agency.NewEvent("r", agency.SeverityInfo, "", step.d), step.d)
+		if got := p.line(0); !strings.HasPrefix(got, step.want) {
+			t.Errorf("%q, want %q", got, step.want)
+		}
+	}
+}
