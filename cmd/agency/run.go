@@ -343,6 +343,7 @@ func (a *app) announce(id agency.RunID, asJSON, detach bool) error {
 func (a *app) wish(goal string, f runFlags) preview.Wish {
 	return preview.Wish{
 		Goal: goal, Feature: agency.FeatureID(f.feature), Flags: f.layer(), Target: f.target, By: who(), Yes: f.yes, Strict: f.strict,
+		Asks:         draws(a) && !f.yes && !f.noWait && !f.detach && !f.json,
 		IncludeDirty: f.dirty, IncludeUntracked: f.untracked, Images: f.images, Allowed: a.walls,
 	}
 }

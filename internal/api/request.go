@@ -54,6 +54,7 @@ type RunRequest struct {
 	Land   agency.LandMode `json:"land"`
 	Yes    bool            `json:"yes,omitempty"`
 	Strict bool            `json:"strict,omitempty"`
+	Asks   bool            `json:"asks,omitempty"` // somebody can be asked where the command runs
 	// IncludeDirty takes edits of tracked files along, IncludeUntracked new files
 	// and folders, relative to Repo.
 	IncludeDirty     bool              `json:"include_dirty,omitempty"`

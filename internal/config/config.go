@@ -20,6 +20,7 @@ type Config struct {
 	Version           int                 `json:"version" doc:"version of this file's form" min:"1" max:"1"`
 	Mode              agency.Mode         `json:"mode" doc:"which agents stand at which step of a run" enum:"single,contract,producer_critic,multi_agent,tiered,full"`
 	Triggers          []string            `json:"triggers" doc:"when a single-mode run moves up by itself" enum:"feature_size_large,manual_request,single_agent_failure"`
+	Escalate          string              `json:"escalate,omitempty" doc:"whether a single-mode run may move up by its triggers: auto; ask, at a gate; never; empty: ask where its command has a terminal to ask at, else auto" enum:",ask,auto,never"`
 	MaxParallelAgents int                 `json:"max_parallel_agents" doc:"agents at work at the same time" min:"1" max:"1000"`
 	RetryBudget       int                 `json:"retry_budget" doc:"attempts at a contract: failed verification, conflict and runtime death count alike" min:"1" max:"100"`
 	Rollback          agency.Rollback     `json:"rollback" doc:"from which files the attempt after a failed one begins: as they are (keep), of the claim that verified best, or what the work began from (base); one whose way the critic or the overseer finds wrong begins from the base under keep, too" enum:"keep,best,base"`

@@ -150,6 +150,20 @@ func (c Config) Stands(role agency.RoleID) bool {
 	return ok && !IsLevel(a.Model) && !slices.Contains(c.Routing.Roles, string(role))
 }
 
+// MovesUpBy are the triggers that may move a run of one agent up.
+func (c Config) MovesUpBy() []string {
+	if c.Escalate == EscalateNever {
+		return nil
+	}
+	return c.Triggers
+}
+
+// What a person allows of moves to another mode.
+const (
+	EscalateAsk   = "ask"
+	EscalateNever = "never"
+)
+
 // RoutingRules are how a run of this configuration picks the level of a
 // contract.
 func (c Config) RoutingRules() agency.Routing {

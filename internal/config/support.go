@@ -15,7 +15,7 @@ func inEffect() []string {
 	keys := []string{
 		"version",
 		"mode",
-		"triggers",
+		"triggers", "escalate",
 		"on_error",
 		"contracts.require_acceptance_criteria",
 		"contracts.max_files",

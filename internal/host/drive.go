@@ -123,7 +123,7 @@ func inputOf(run agency.Run, c RunConfig) mode.Input {
 			DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
 			Routing:        c.Config.RoutingRules(), Review: reviewRules(c.Config.ProducerCritic), Rollback: c.Config.Rollback,
 		},
-		Target: run.Target, Land: run.Land, Mode: run.Mode, Follows: run.Follows, Triggers: c.Config.Triggers, OnError: c.Config.OnError,
+		Target: run.Target, Land: run.Land, Mode: run.Mode, Follows: run.Follows, Triggers: c.Config.MovesUpBy(), Asks: c.Asks, OnError: c.Config.OnError,
 		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		Parallel: c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
 		Tiers: tiersOf(c.Config, run.Strict),

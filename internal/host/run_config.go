@@ -40,6 +40,8 @@ type RunConfig struct {
 	NoRepo bool `json:"no_repo,omitempty"`
 	// TakesBack says that the run takes back what was merged: a person may take a fix back.
 	TakesBack bool `json:"takes_back,omitempty"`
+	// Asks says that a person is asked before the run moves to another mode.
+	Asks bool `json:"asks,omitempty"`
 }
 
 // Getenv looks a variable of the copy up, as os.LookupEnv does.

@@ -42,6 +42,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 		return api.RunStarted{}, err
 	}
 	c.TakesBack = r.Follows != nil && r.Follows.What == agency.FollowUndo
+	c.Asks = c.Config.Escalate == config.EscalateAsk || c.Config.Escalate == "" && r.Asks
 	reached := reach(ctx, h.live, h.tells, r, c)
 	p, err := h.start.prepare(ctx, r, c)
 	if err != nil {

@@ -35,7 +35,9 @@ type Input struct {
 	// Triggers move a run of mode single up by itself; OnError is single where a
 	// failed plan falls back to one agent.
 	Triggers []string
-	OnError  string
+	// Asks has a person asked before that.
+	Asks    bool
+	OnError string
 	// PlanGate asks a person before a plan is carried out.
 	PlanGate bool
 	// Plan is what a person gave in the place of a manager's plan.
@@ -71,7 +73,10 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
-	if m := upgradeOf(in); m.to != "" {
+	m := upgradeOf(in)
+	if up, err := mayMoveUp(c, in, "start", m.to, m.why, "one agent alone works on it"); err != nil {
+		return Result{}, err
+	} else if up {
 		if err := recordUpgrade(c, in, m.trigger, fmt.Sprintf("single to %s, %s: %s", m.to, m.trigger, m.why), m.to); err != nil {
 			return Result{}, err
 		}
@@ -90,9 +95,17 @@ func pursue(c flow.Ctx, in Input, first delivery, how contractrun.Work, upgrade 
 	switch {
 	case err != nil:
 		return Result{}, err
-	case failure != "" && upgrade && a.Unproved():
-		return upgradeToContract(c, in, a, failure)
 	case failure != "":
+		up, err := false, error(nil)
+		if upgrade && a.Unproved() {
+			up, err = mayMoveUp(c, in, OnFailure, agency.ModeContract, "one agent alone did not get it verified: "+failure, "end the run as failed; its branch and record stay")
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		if up {
+			return upgradeToContract(c, in, a, failure)
+		}
 		return Result{Reason: failure}, a.GiveUp(c, failure)
 	}
 	first.landed, first.whole, first.said = landed, true, a.Session()

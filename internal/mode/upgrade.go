@@ -10,6 +10,7 @@ import (
 	"agency/internal/effects"
 	"agency/internal/flow"
 	"agency/internal/regexp"
+	"agency/internal/text"
 )
 
 // The triggers that move a run of mode single up (docs/design.md, Modes).
@@ -46,6 +47,28 @@ func upgradeOf(in Input) modeUpgrade {
 	}
 	return modeUpgrade{}
 }
+
+// mayMoveUp tells whether a run moves up to a mode; without one it does not. Where somebody can
+// be asked, they are told why first, and what another answer than yes comes to.
+func mayMoveUp(c flow.Ctx, in Input, key string, to agency.Mode, why, otherwise string) (bool, error) {
+	if to == "" || !in.Asks {
+		return to != "", nil
+	}
+	what := "a manager makes a formal contract of it, which is worked on anew"
+	if to.Team() || to == agency.ModeTiered {
+		what = "a team plans it and works on it"
+	}
+	d, err := contractrun.Ask(c, agency.Gate{
+		ID: contractrun.GateID(in.Run, "escalate-"+key), RunID: in.Run, Kind: agency.GateEscalation,
+		Summary: text.FirstLine(fmt.Sprintf("go on in mode %s? %s", to, why), 100),
+		Body: fmt.Sprintf("This run was started with one agent alone. %s.\n\nIn mode %s %s. That takes more sessions, some of larger models, within the run's budget.\n\n"+
+			"`escalate: auto` in agency.yaml does so unasked, `escalate: never` does not.", upper(why), to, what),
+		Approving: "go on in mode " + string(to), Rejecting: otherwise,
+	})
+	return err == nil && d.Verb == agency.Approve, err
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // begin goes on in the mode to which the run moved.
 func (m modeUpgrade) begin(c flow.Ctx, in Input) (Result, error) {

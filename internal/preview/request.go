@@ -32,6 +32,7 @@ type Wish struct {
 	By      string
 
 	Yes, Strict bool
+	Asks        bool // somebody sits at a terminal and can be asked
 	// IncludeDirty takes edits of tracked files along, IncludeUntracked these files
 	// and folders, as they are named from the working folder.
 	IncludeDirty     bool
@@ -143,7 +144,7 @@ func (r *Repo) Request(ctx context.Context, w Wish) (api.RunRequest, error) {
 		return api.RunRequest{}, err
 	}
 	return api.RunRequest{
-		ID: id, Goal: goal, Feature: of, Follows: w.Follows, Repo: r.At.WorkTree, Mode: cfg.Mode, Target: w.Target, Land: cfg.Land, Yes: w.Yes, Strict: w.Strict,
+		ID: id, Goal: goal, Feature: of, Follows: w.Follows, Repo: r.At.WorkTree, Mode: cfg.Mode, Target: w.Target, Land: cfg.Land, Yes: w.Yes, Strict: w.Strict, Asks: w.Asks,
 		IncludeDirty: w.IncludeDirty, IncludeUntracked: untracked, Untested: s.Untested,
 		Plan: plan, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By, Images: images,
 	}, nil

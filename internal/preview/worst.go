@@ -34,7 +34,7 @@ func (in unstarted) foresee() (api.DryDoc, error) {
 		Steps: []api.DryStep{}, Gates: gates(in), Unpriced: []string{}, Notes: []string{}, Odds: agency.OddsOf(in.Past),
 	}
 	if c.Mode == agency.ModeSingle {
-		doc.MovesTo, doc.MovesUp = mode.MovesUp(in.Goal, in.Feature, c.Triggers)
+		doc.MovesTo, doc.MovesUp = mode.MovesUp(in.Goal, in.Feature, c.MovesUpBy())
 	}
 	if in.Plan != nil {
 		return doc, in.plan(&doc)
@@ -112,7 +112,7 @@ func steps(c config.Config, to agency.Mode) []api.DryStep {
 	if runs(agency.ModeContract) {
 		return []api.DryStep{plan, work}
 	}
-	if !slices.Contains(c.Triggers, mode.OnFailure) {
+	if !slices.Contains(c.MovesUpBy(), mode.OnFailure) {
 		return []api.DryStep{alone}
 	}
 	plan.Only, work.Only = "no attempt at main is verified", "no attempt at main is verified"
