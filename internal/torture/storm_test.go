@@ -251,7 +251,7 @@ func (r *rig) doneOnce(id agency.RunID) {
 // events are the run's, in their order.
 func (r *rig) events(id agency.RunID) (out []agency.Event) {
 	r.t.Helper()
-	for line := range strings.Lines(r.must("watch", string(id), "--json", "--verbose")) {
+	for line := range strings.Lines(r.must("watch", string(id), "--json")) {
 		var e agency.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			r.t.Fatalf("%v: %s", err, line)
