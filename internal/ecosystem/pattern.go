@@ -2,32 +2,29 @@ package ecosystem
 
 import "agency/internal/regexp"
 
-// Pattern gives a regular expression. A nil one matches nothing.
-type Pattern func() *regexp.Regexp
+// Pattern is a regular expression. The zero one matches nothing.
+type Pattern struct{ *regexp.Regexp }
 
-// Lazy is the pattern of an expression.
-func Lazy(expr string) Pattern {
-	re := regexp.MustCompile(expr)
-	return func() *regexp.Regexp { return re }
-}
+// Compile is the pattern of an expression.
+func Compile(expr string) Pattern { return Pattern{regexp.MustCompile(expr)} }
 
 // In tells whether a text holds a match.
-func (p Pattern) In(text string) bool { return p != nil && p().MatchString(text) }
+func (p Pattern) In(text string) bool { return p.Regexp != nil && p.MatchString(text) }
 
 // Find gives the places of all matches in a text.
 func (p Pattern) Find(text string) [][]int {
-	if p == nil {
+	if p.Regexp == nil {
 		return nil
 	}
-	return p().FindAllStringIndex(text, -1)
+	return p.FindAllStringIndex(text, -1)
 }
 
 // Names are the last groups of all matches that took part in them.
 func (p Pattern) Names(text string) (out []string) {
-	if p == nil {
+	if p.Regexp == nil {
 		return nil
 	}
-	for _, m := range p().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range p.FindAllStringSubmatchIndex(text, -1) {
 		out = append(out, lastGroup(text, m))
 	}
 	return out

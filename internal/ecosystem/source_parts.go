@@ -26,7 +26,7 @@ func Program(src []byte) map[string]string {
 	return map[string]string{TheWholeFile: strings.Join(strings.Fields(string(src)), " ")}
 }
 
-var tableHead = Lazy(`^\s*\[+\s*([^\]]+?)\s*\]+`)
+var tableHead = Compile(`^\s*\[+\s*([^\]]+?)\s*\]+`)
 
 // Tables are the tables of a TOML or INI file whose name matches, each with its
 // lines.
@@ -35,7 +35,7 @@ func Tables(src []byte, wanted *regexp.Regexp) map[string]string {
 	name := ""
 	for line := range strings.Lines(string(src)) {
 		line = strings.TrimSpace(line)
-		if m := tableHead().FindStringSubmatch(line); m != nil && !strings.Contains(line, "=") {
+		if m := tableHead.FindStringSubmatch(line); m != nil && !strings.Contains(line, "=") {
 			name = ""
 			if plain := strings.ReplaceAll(m[1], `"`, ""); wanted.MatchString(plain) {
 				name = "[" + plain + "]"

@@ -46,7 +46,7 @@ type UnitForms struct {
 func (f UnitForms) Units(text []byte) []CodeUnit {
 	src := string(text)
 	bare := f.Style.Bare(src)
-	starts := slices.DeleteFunc(f.Unit().FindAllStringSubmatchIndex(src, -1), func(m []int) bool {
+	starts := slices.DeleteFunc(f.Unit.FindAllStringSubmatchIndex(src, -1), func(m []int) bool {
 		at := strings.TrimLeft(bare[m[0]:m[1]], " \t\n")
 		name := lastGroup(src, m) // a match in a comment or a string is blanked
 		return name == "" || OpensBlock(name) || at == "" || strings.TrimLeft(src[m[0]:m[1]], " \t\n")[0] != at[0]

@@ -128,7 +128,7 @@ func asserts(p string, src []byte) bool {
 	if as.Tests.Framework.In(string(src)) {
 		return true
 	}
-	if yields := as.Forms.Yields; yields == nil || yields.In(as.Style.Bare(string(src))) {
+	if yields := as.Forms.Yields; yields.Regexp == nil || yields.In(as.Style.Bare(string(src))) {
 		return false
 	}
 	return slices.ContainsFunc(units(p, src), func(u unit) bool { return u.Asserts > 0 })
@@ -138,7 +138,7 @@ func asserts(p string, src []byte) bool {
 func onlyData(p string, src []byte) bool {
 	as := readAs(p)
 	bare := as.Style.Bare(string(src))
-	if slices.Contains([]string{"__init__", "__main__", "index", "mod", "lib", "main", "setup"}, ecosystem.Stem(p)) || as.Forms.Does == nil || as.Forms.Does.In(bare) {
+	if slices.Contains([]string{"__init__", "__main__", "index", "mod", "lib", "main", "setup"}, ecosystem.Stem(p)) || as.Forms.Does.Regexp == nil || as.Forms.Does.In(bare) {
 		return false
 	}
 	for line := range strings.Lines(bare) {

@@ -3,7 +3,6 @@ package dataflow
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"agency/internal/awareness"
 	"agency/internal/regexp"
@@ -298,13 +297,11 @@ func (j *judging) honestAssign(s *Node) bool {
 // honest: a run of tests reads it, too.
 
 // drawing are texts by which a terminal is drawn on.
-var drawing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\x1b\[|\\(?:x1[bB]|033|u001[bB]|u\{1[bB]\}|e)\[|\x1b\]|^\r|\r$|\\r`)
-})
+var drawing = regexp.MustCompile(`\x1b\[|\\(?:x1[bB]|033|u001[bB]|u\{1[bB]\}|e)\[|\x1b\]|^\r|\r$|\\r`)
 
 // draws tells of a part that has such a text in it.
 func draws(s *Node) (found bool) {
-	s.Texts(func(text string, _ int) { found = found || drawing().MatchString(text) })
+	s.Texts(func(text string, _ int) { found = found || drawing.MatchString(text) })
 	return found
 }
 

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"agency/internal/regexp"
 )
@@ -144,24 +143,22 @@ func stem(p string) string {
 	return strings.ToLower(strings.TrimPrefix(s, "test_"))
 }
 
-var importForms = sync.OnceValue(func() map[string][]*regexp.Regexp {
-	return map[string][]*regexp.Regexp{
-		".go":   {regexp.MustCompile(`(?m)^\s*(?:import\s+)?(?:[A-Za-z_.][A-Za-z0-9_]*\s+)?"([^"\s]+)"\s*$`)},
-		".py":   {regexp.MustCompile(`(?m)^\s*from\s+([.\w]+)\s+import`), regexp.MustCompile(`(?m)^\s*import\s+([\w.]+)`)},
-		".js":   {regexp.MustCompile(`(?:from\s*|require\(\s*|import\(\s*|import\s+)["']([^"']+)["']`)},
-		".rs":   {regexp.MustCompile(`(?m)^\s*(?:pub\s+)?(?:use\s+(?:crate|super|self)::|mod\s+)([\w:]+)`)},
-		".java": {regexp.MustCompile(`(?m)^\s*import\s+(?:static\s+)?([\w.]+)`)},
-	}
-})
+var importForms = map[string][]*regexp.Regexp{
+	".go":   {regexp.MustCompile(`(?m)^\s*(?:import\s+)?(?:[A-Za-z_.][A-Za-z0-9_]*\s+)?"([^"\s]+)"\s*$`)},
+	".py":   {regexp.MustCompile(`(?m)^\s*from\s+([.\w]+)\s+import`), regexp.MustCompile(`(?m)^\s*import\s+([\w.]+)`)},
+	".js":   {regexp.MustCompile(`(?:from\s*|require\(\s*|import\(\s*|import\s+)["']([^"']+)["']`)},
+	".rs":   {regexp.MustCompile(`(?m)^\s*(?:pub\s+)?(?:use\s+(?:crate|super|self)::|mod\s+)([\w:]+)`)},
+	".java": {regexp.MustCompile(`(?m)^\s*import\s+(?:static\s+)?([\w.]+)`)},
+}
 
 func importForm(p string) []*regexp.Regexp {
 	switch ext := strings.ToLower(path.Ext(p)); ext {
 	case ".ts", ".tsx", ".jsx", ".mjs", ".cjs":
-		return importForms()[".js"]
+		return importForms[".js"]
 	case ".kt":
-		return importForms()[".java"]
+		return importForms[".java"]
 	default:
-		return importForms()[ext]
+		return importForms[ext]
 	}
 }
 

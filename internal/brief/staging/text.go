@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"agency/internal/regexp"
 )
@@ -57,22 +56,20 @@ func parts(full string, terms []term, most int) string {
 	return b.String()
 }
 
-var declarations = sync.OnceValue(func() map[string]*regexp.Regexp {
-	return map[string]*regexp.Regexp{
-		".go":   regexp.MustCompile(`^(?:func (?:\([^)]*\) )?[A-Z]|type [A-Z]|var [A-Z]|const [A-Z]|package )`),
-		".py":   regexp.MustCompile(`^(?:class |(?:    )?(?:async )?def [A-Za-z]|[A-Z_]{3,} = )`),
-		".js":   regexp.MustCompile(`^(?:export |module\.exports|class |(?:async )?function )`),
-		".rs":   regexp.MustCompile(`^\s*pub (?:async |unsafe |const )*(?:fn|struct|enum|trait|type|const|mod) `),
-		".java": regexp.MustCompile(`^\s*(?:public|protected) `),
-	}
-})
+var declarations = map[string]*regexp.Regexp{
+	".go":   regexp.MustCompile(`^(?:func (?:\([^)]*\) )?[A-Z]|type [A-Z]|var [A-Z]|const [A-Z]|package )`),
+	".py":   regexp.MustCompile(`^(?:class |(?:    )?(?:async )?def [A-Za-z]|[A-Z_]{3,} = )`),
+	".js":   regexp.MustCompile(`^(?:export |module\.exports|class |(?:async )?function )`),
+	".rs":   regexp.MustCompile(`^\s*pub (?:async |unsafe |const )*(?:fn|struct|enum|trait|type|const|mod) `),
+	".java": regexp.MustCompile(`^\s*(?:public|protected) `),
+}
 
 // maxOutline is the most bytes of a file's declarations.
 const maxOutline = 4 << 10
 
 // outline are the lines of a file that declare what others may use.
 func outline(p, full string) string {
-	re := declarations()[languageOf(p)]
+	re := declarations[languageOf(p)]
 	if languageOf(p) == ".kt" {
 		re = regexp.MustCompile(`^\s*(?:public |open |data )*(?:class|fun|interface|object) `)
 	}

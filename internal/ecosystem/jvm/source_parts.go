@@ -8,18 +8,18 @@ import (
 )
 
 // dependencies is the block of a Gradle file that may change.
-var dependencies = ecosystem.Lazy(`(?ms)^\s*dependencies\s*\{.*?^\s*\}`)
+var dependencies = ecosystem.Compile(`(?ms)^\s*dependencies\s*\{.*?^\s*\}`)
 
 // script is a Gradle file, a program.
 func script(src []byte) map[string]string {
-	return ecosystem.Program(dependencies().ReplaceAll(src, nil))
+	return ecosystem.Program(dependencies.ReplaceAll(src, nil))
 }
 
 // pomParts are the elements of a Maven project that decide how tests run.
 var pomParts = []string{"build", "profiles", "properties", "parent", "modules", "reporting"}
 
 // testProperty is a property that decides whether or how tests run.
-var testProperty = ecosystem.Lazy(`(?s)<([\w.-]*(?i:skip|surefire|failsafe|argLine|includes|excludes|groups)[\w.-]*)>[^<]*</`)
+var testProperty = ecosystem.Compile(`(?s)<([\w.-]*(?i:skip|surefire|failsafe|argLine|includes|excludes|groups)[\w.-]*)>[^<]*</`)
 
 // elements are these, as they stand.
 func elements(src []byte) map[string]string {
@@ -29,7 +29,7 @@ func elements(src []byte) map[string]string {
 		var all []string
 		for _, m := range form.FindAllString(string(src), -1) {
 			if name == "properties" { // mostly versions
-				m = strings.Join(testProperty().FindAllString(m, -1), " ")
+				m = strings.Join(testProperty.FindAllString(m, -1), " ")
 			}
 			if m = strings.Join(strings.Fields(m), " "); m != "" {
 				all = append(all, m)

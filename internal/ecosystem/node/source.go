@@ -18,24 +18,24 @@ func source() ecosystem.Source {
 		Tests: ecosystem.Tests{
 			IsFile:    isTestFile,
 			SetUps:    []string{"setup-tests.js", "setup-tests.ts", "test-setup.js", "test-setup.ts"},
-			Framework: ecosystem.Lazy(`(?:\brequire\(\s*|\bfrom\s*|\bimport\(?\s*)['"](?:node:test|vitest|mocha|jest|@jest/globals|chai|ava|tape|tap|expect|sinon|supertest|cypress|@playwright/test|@testing-library/[\w-]+)['"]`),
+			Framework: ecosystem.Compile(`(?:\brequire\(\s*|\bfrom\s*|\bimport\(?\s*)['"](?:node:test|vitest|mocha|jest|@jest/globals|chai|ava|tape|tap|expect|sinon|supertest|cypress|@playwright/test|@testing-library/[\w-]+)['"]`),
 			Units: ecosystem.UnitForms{
-				Unit: ecosystem.Lazy("\\b(?:it|test|specify|bench)(?:\\.\\w+)*(?:\\([^()\\n]*\\))?\\s*\\(\\s*(?:'([^'\\n]*)'|\"([^\"\\n]*)\"|`([^`]*)`)" +
+				Unit: ecosystem.Compile("\\b(?:it|test|specify|bench)(?:\\.\\w+)*(?:\\([^()\\n]*\\))?\\s*\\(\\s*(?:'([^'\\n]*)'|\"([^\"\\n]*)\"|`([^`]*)`)" +
 					`|(?m)^(?:export\s+(?:default\s+)?)?(?:async\s+)?function\s*\*?\s*(\w+)\s*\(` +
 					`|(?m)^(?:export\s+)?(?:(?:const|let|var)\s+|(?:module\.)?exports\.)(\w+)\s*=\s*(?:async\s*)?(?:function\b|\([^()\n]*\)\s*(?::[^=\n]+)?=>|\w+\s*=>)`),
-				Test:   ecosystem.Lazy(`^(?:it|test|specify|bench)\b`),
-				Assert: ecosystem.Lazy(`\bexpect(?:\.\w+)*\s*\(|\bassert(?:\.\w+)*\s*\(|\bt\.(?:is|not|deepEqual|true|false|truthy|falsy|throws\w*|equal|same|ok|match|snapshot|assert)\w*\s*\(|\.should\b|\bsinon\.assert\b`),
-				Skip:   ecosystem.Lazy(`\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing|fixme|skipIf|runIf)\b|\bx(?:it|test|describe|context)\b|\bf(?:it|describe)\s*\(|\bskip\s*:\s*(?:true|['"])|\b(?:t|this)\.skip\(|\bonly\s*:\s*true|\btodo\s*:\s*true`),
+				Test:   ecosystem.Compile(`^(?:it|test|specify|bench)\b`),
+				Assert: ecosystem.Compile(`\bexpect(?:\.\w+)*\s*\(|\bassert(?:\.\w+)*\s*\(|\bt\.(?:is|not|deepEqual|true|false|truthy|falsy|throws\w*|equal|same|ok|match|snapshot|assert)\w*\s*\(|\.should\b|\bsinon\.assert\b`),
+				Skip:   ecosystem.Compile(`\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing|fixme|skipIf|runIf)\b|\bx(?:it|test|describe|context)\b|\bf(?:it|describe)\s*\(|\bskip\s*:\s*(?:true|['"])|\b(?:t|this)\.skip\(|\bonly\s*:\s*true|\btodo\s*:\s*true`),
 				Extent: titled,
 			}.Units,
 		},
 		Forms: ecosystem.Forms{
-			Defines:  ecosystem.Lazy(`\bfunction\s*\*?\s*(\w+)|\b(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?(?:function\b|\(|\w+\s*=>|(?:jest|vi|sinon)\.\w+)`),
-			Declares: ecosystem.Lazy(`(?m)\b(?:function\*?|class|const|let|var)\s+(\w+)|\bthis\.(\w+)\s*=[^=]|^\s*(?:async\s+|static\s+|get\s+|set\s+)*(\w+)\s*\([^)\n]*\)\s*\{`),
-			Yields:   ecosystem.Lazy(`\b(?:return|yield)\b[ \t]*[^\s;}]`),
-			Does:     ecosystem.Lazy(`\bfunction\b|=>|\bclass\b|\)\s*\{`),
+			Defines:  ecosystem.Compile(`\bfunction\s*\*?\s*(\w+)|\b(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?(?:function\b|\(|\w+\s*=>|(?:jest|vi|sinon)\.\w+)`),
+			Declares: ecosystem.Compile(`(?m)\b(?:function\*?|class|const|let|var)\s+(\w+)|\bthis\.(\w+)\s*=[^=]|^\s*(?:async\s+|static\s+|get\s+|set\s+)*(\w+)\s*\([^)\n]*\)\s*\{`),
+			Yields:   ecosystem.Compile(`\b(?:return|yield)\b[ \t]*[^\s;}]`),
+			Does:     ecosystem.Compile(`\bfunction\b|=>|\bclass\b|\)\s*\{`),
 			Untyped:  true,
-			Silences: ecosystem.Lazy(`//\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|deno-lint-ignore|nosemgrep)[^\n]*|/\*\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|eslint\s+[\w@/-]+\s*:)(?:[^*]|\*[^/])*\*/`),
+			Silences: ecosystem.Compile(`//\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|deno-lint-ignore|nosemgrep)[^\n]*|/\*\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|eslint\s+[\w@/-]+\s*:)(?:[^*]|\*[^/])*\*/`),
 			Warns:    true,
 			Marks:    textMarks,
 		},
@@ -72,7 +72,7 @@ func titled(bare string, from, head, limit int) int {
 	return ecosystem.Braces(bare, from, head, limit)
 }
 
-var loadForm = ecosystem.Lazy(`(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire(?:\.resolve)?\s*\(\s*|\b(?:do)?[mM]ock\s*\(\s*)["'` + "`" + `]([^"'` + "`" + `\n]+)["'` + "`" + `]`)
+var loadForm = ecosystem.Compile(`(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire(?:\.resolve)?\s*\(\s*|\b(?:do)?[mM]ock\s*\(\s*)["'` + "`" + `]([^"'` + "`" + `\n]+)["'` + "`" + `]`)
 
 // loads are the modules that a source loads.
 func loads(from, text string, bare func(string) string) (out []ecosystem.ImportedModule) {

@@ -8,13 +8,13 @@ import (
 )
 
 var (
-	fromForm   = ecosystem.Lazy(`(?m)(?:^|[;:])[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;]*)`)
-	importForm = ecosystem.Lazy(`(?m)(?:^|[;:])[ \t]*import[ \t]+([^\n;]+)`)
+	fromForm   = ecosystem.Compile(`(?m)(?:^|[;:])[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;]*)`)
+	importForm = ecosystem.Compile(`(?m)(?:^|[;:])[ \t]*import[ \t]+([^\n;]+)`)
 )
 
 // loads are the modules that a source names by its imports.
 func loads(from, text string, _ func(string) string) (out []ecosystem.ImportedModule) {
-	for _, m := range fromForm().FindAllStringSubmatch(text, -1) {
+	for _, m := range fromForm.FindAllStringSubmatch(text, -1) {
 		base, exact := strings.ReplaceAll(m[2], ".", "/"), m[1] != ""
 		if exact {
 			dir := path.Dir(from)
@@ -30,7 +30,7 @@ func loads(from, text string, _ func(string) string) (out []ecosystem.ImportedMo
 			out = append(out, ecosystem.ImportedModule{Path: path.Join(base, name), Exact: exact})
 		}
 	}
-	for _, m := range importForm().FindAllStringSubmatch(text, -1) {
+	for _, m := range importForm.FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[1], ",") {
 			if f := strings.Fields(name); len(f) > 0 {
 				out = append(out, ecosystem.Dotted(f[0])...)
