@@ -176,6 +176,16 @@ func (a *Run) attempt(c flow.Ctx) (AttemptEnd, error) {
 	return a.claims.land(c, *out.Claim)
 }
 
+// Begin makes a contract known on which no agent works, and begins its one attempt.
+func Begin(c flow.Ctx, contract agency.Contract, how Work) (*Run, error) {
+	a := NewStarted(contract, how)
+	err := a.Create(c)
+	if err == nil {
+		err = a.Advance(c, "start", agency.Started{Agent: a.Agent()})
+	}
+	return a, err
+}
+
 // Adopt takes a claim that no session made to its landing, as an attempt does that has
 // begun; of is a commit whose files it is, where there is one. A failure is why it does not
 // hold.

@@ -41,7 +41,7 @@ type MergeGate struct {
 	Held string `json:"held,omitempty"`
 	// Again says that a person has sent work of the run back, and Failed why what they
 	// wanted then was not done: the gate is about what was there before.
-	Again  bool   `json:"second,omitempty"`
+	Again  bool   `json:"again,omitempty"`
 	Failed string `json:"failed,omitempty"`
 	// Apart says that target and run changed the same lines.
 	Apart bool `json:"apart,omitempty"`

@@ -121,7 +121,7 @@ func (d Dir) run(ctx context.Context, args ...string) ([]byte, error) {
 
 // answered asks about an object once: what an object is never changes, and a directory of
 // ours loses none while it is used.
-func (d Dir) answered(what string, id agency.OID, ask func() (agency.OID, error)) (agency.OID, error) {
+func (d Dir) answered(what string, id agency.OID, ask func() (string, error)) (string, error) {
 	if d.user {
 		return ask()
 	}
@@ -139,24 +139,24 @@ func (d Dir) answered(what string, id agency.OID, ask func() (agency.OID, error)
 // answers are what was said of objects lately.
 type answers struct {
 	mu sync.Mutex
-	of map[string]agency.OID
+	of map[string]string
 }
 
 // answersMost is how many are kept, of some hundred bytes each.
 const answersMost = 4096
 
-func (a *answers) get(key string) (agency.OID, bool) {
+func (a *answers) get(key string) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	got, ok := a.of[key]
 	return got, ok
 }
 
-func (a *answers) put(key string, got agency.OID) {
+func (a *answers) put(key, got string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of == nil || len(a.of) >= answersMost {
-		a.of = map[string]agency.OID{}
+		a.of = map[string]string{}
 	}
 	a.of[key] = got
 }

@@ -55,7 +55,11 @@ func (r Refs) ResolveTree(ctx context.Context, id agency.OID) (agency.OID, error
 	if err := checkOID(id); err != nil {
 		return "", err
 	}
-	return r.dir.answered("tree", id, func() (agency.OID, error) { return r.resolve(ctx, string(id)+"^{tree}") })
+	tree, err := r.dir.answered("tree", id, func() (string, error) {
+		tree, err := r.resolve(ctx, string(id)+"^{tree}")
+		return string(tree), err
+	})
+	return agency.OID(tree), err
 }
 
 func (r Refs) resolve(ctx context.Context, rev string) (agency.OID, error) {
@@ -76,14 +80,14 @@ func (o Objects) Type(ctx context.Context, id agency.OID) (string, error) {
 	if err := checkOID(id); err != nil {
 		return "", err
 	}
-	kind, err := o.dir.answered("type", id, func() (agency.OID, error) {
+	kind, err := o.dir.answered("type", id, func() (string, error) {
 		out, err := o.dir.run(ctx, "cat-file", "-t", string(id))
-		return agency.OID(strings.TrimSpace(string(out))), err
+		return strings.TrimSpace(string(out)), err
 	})
 	if f := (*Failure)(nil); errors.As(err, &f) {
 		return "", agency.Errorf(agency.KindNotFound, "object %s: %w", id, err)
 	}
-	return string(kind), err
+	return kind, err
 }
 
 var badRef = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$`)

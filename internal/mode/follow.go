@@ -78,16 +78,13 @@ func adopt(c flow.Ctx, in Input, contract agency.Contract) (delivery, error) {
 	d := delivery{contract: contract, named: true}
 	how := in.alone(false)
 	how.Base = in.Base
-	a := contractrun.NewStarted(contract, how)
-	if err := a.Create(c); err != nil {
+	a, err := contractrun.Begin(c, contract, how)
+	if err != nil {
 		return d, err
 	}
-	if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
-		return d, err
-	}
-	spec := land.FilesSpec{Run: in.Run, Contract: contract.ID, Base: in.Base, Of: in.Follows.Commit}
+	spec, end := land.FilesSpec{Run: in.Run, Contract: contract.ID, Base: in.Base, Of: in.Follows.Commit}, "land"
 	if in.Follows.What == agency.FollowUndo {
-		spec.Of, spec.Back, spec.BackOf = "", in.Follows.Commit, in.Follows.Run
+		spec.Of, spec.Back, spec.BackOf, end = "", in.Follows.Commit, in.Follows.Run, "take back"
 	}
 	files, err := flow.Call(c, land.FilesActivity, contractrun.Path(contract.ID, "files"), spec)
 	if err != nil {
@@ -104,7 +101,7 @@ func adopt(c flow.Ctx, in Input, contract agency.Contract) (delivery, error) {
 	}
 	d.landed, d.failed, err = a.Adopt(c, agency.Claim{Contract: contract.ID, Summary: contract.Description, Tree: files.Tree}, spec.Of)
 	if d.failed == "" && d.landed.Empty {
-		d.failed = "nothing is left of it to " + map[bool]string{true: "take back", false: "land"}[spec.Back != ""] + ": " + in.Target + " has none of its changes"
+		d.failed = fmt.Sprintf("nothing is left of it to %s: %s has none of its changes", end, in.Target)
 	}
 	return d, err
 }

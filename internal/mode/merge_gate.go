@@ -86,29 +86,17 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 		}
 		of := again{delivery: d, n: n + 1, reasons: reasons}
 		if rebase {
-			at, err := flow.Call(c, land.HeadActivity, contractrun.Path(of.together(), "head"), land.BranchSpec{Run: in.Run})
-			if err != nil {
+			var err error
+			if of.with, d.hindered, err = of.both(c, in); err != nil {
 				return Result{}, err
 			}
-			if at.Head != d.landed.Commit { // what is on it has not been looked at
-				d.failed = "somebody moved the run's branch: it is brought together with " + in.Target + " only after you have seen what is on it, which an approval shows"
-				d.back = true
-				continue
-			}
-			files, err := flow.Call(c, land.FilesActivity, contractrun.Path(of.together(), "files"), land.FilesSpec{
-				Run: in.Run, Contract: of.together(), Base: d.landed.Commit, With: in.Target,
-			})
-			if err != nil {
-				return Result{}, err
-			}
-			if files.Refused != "" {
-				d.hindered = obstacle{why: files.Refused, mend: files.Mend}
+			if of.with == nil {
 				if n == 1 && in.Follows != nil && in.Follows.Rebase {
 					return Result{Reason: d.hindered.text()}, nil
 				}
 				continue
 			}
-			of.with, of.reasons = &files, reasons[:met]
+			of.reasons = reasons[:met]
 		}
 		better, err := rework(c, of)
 		switch {
@@ -139,6 +127,25 @@ func sameFiles(target string, files []string) obstacle {
 	return obstacle{why: target + " has changed where the run has, too: " + text.Few(files, 5), apart: true}
 }
 
+// both are the files of what landed and of its target, as far as they merge; none: the obstacle
+// says why.
+func (a again) both(c flow.Ctx, in Input) (*land.Files, obstacle, error) {
+	at, err := flow.Call(c, land.HeadActivity, contractrun.Path(a.together(), "head"), land.BranchSpec{Run: in.Run})
+	switch {
+	case err != nil:
+		return nil, obstacle{}, err
+	case at.Head != a.landed.Commit: // what is on it has not been looked at
+		return nil, obstacle{why: "somebody moved the run's branch: it is brought together with " + in.Target + " only after you have seen what is on it, which an approval shows"}, nil
+	}
+	files, err := flow.Call(c, land.FilesActivity, contractrun.Path(a.together(), "files"), land.FilesSpec{
+		Run: in.Run, Contract: a.together(), Base: a.landed.Commit, With: in.Target,
+	})
+	if err != nil || files.Refused != "" {
+		return nil, obstacle{why: files.Refused, mend: files.Mend}, err
+	}
+	return &files, obstacle{}, nil
+}
+
 // together is the id of the contract that brings work together with its target.
 func (a again) together() agency.ContractID { return numbered(rebaseContract, a.n) }
 
@@ -152,20 +159,16 @@ func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work
 		how, better.onto = how.Onto(a.landed.Commit, *a.with), a.with.Conflict.Head
 	}
 	better.contract = contract
-	var r *contractrun.Run
-	var err error
 	if a.with != nil && len(a.with.Conflicts) == 0 {
-		r = contractrun.NewStarted(contract, how)
-		if err = r.Create(c); err == nil {
-			err = r.Advance(c, "start", agency.Started{Agent: r.Agent()})
-		}
+		r, err := contractrun.Begin(c, contract, how)
 		if err == nil {
 			better.landed, better.failed, err = r.Adopt(c, agency.Claim{Contract: contract.ID, Summary: contract.Title, Tree: a.with.Tree}, better.onto)
 		}
 		better.said = a.said
 		return better, err
 	}
-	r = contractrun.New(contract, how)
+	r := contractrun.New(contract, how)
+	var err error
 	better.landed, better.failed, err = r.CreateAndFulfil(c)
 	if err == nil && better.failed != "" {
 		err = r.GiveUp(c, better.failed)
