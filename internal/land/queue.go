@@ -3,7 +3,6 @@ package land
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -305,97 +304,4 @@ func appendEvent(tx *store.Tx, ev agency.Event, contract agency.ContractID) erro
 	ev.ContractID = contract
 	_, err := event.Append(tx, ev)
 	return err
-}
-
-// FilesSpec asks for files that no agent makes, in the workspace of a contract on a commit.
-// Exactly one of the last three is set.
-type FilesSpec struct {
-	Run      agency.RunID      `json:"run"`
-	Contract agency.ContractID `json:"contract"`
-	Base     agency.OID        `json:"base"`
-	Of       agency.OID        `json:"of,omitempty"`   // those of a commit
-	Back     agency.OID        `json:"back,omitempty"` // of the base, without what a merge commit of BackOf brought
-	BackOf   agency.RunID      `json:"back_of,omitempty"`
-	With     string            `json:"with,omitempty"` // of the base, merged with a branch of the user's
-}
-
-// Files are a tree; in a conflict it holds marks. Of a merge with a branch, From is what both
-// come from, and Conflict is told to who brings them together: its Head is the branch's.
-type Files struct {
-	Tree      agency.OID       `json:"tree"`
-	Conflicts []string         `json:"conflicts,omitempty"`
-	From      agency.OID       `json:"from,omitempty"`
-	Refused   string           `json:"refused,omitempty"` // why there are none
-	Mend      string           `json:"mend,omitempty"`    // of that
-	Conflict  *agency.Conflict `json:"conflict,omitempty"`
-}
-
-// Files makes them. Done again, it comes to the same.
-func (q *Queue) Files(ctx context.Context, _ agency.StepKey, spec FilesSpec) (out Files, err error) {
-	run, _, err := q.o.open(ctx, spec.Run)
-	if err != nil {
-		return out, err
-	}
-	w, err := run.Prepare(ctx, string(spec.Contract), spec.Base, workspace.Work)
-	if err != nil {
-		return out, err
-	}
-	with := agency.OID("")
-	if spec.With != "" {
-		with, err = run.User().Refs().Get(ctx, branchRef(spec.With))
-		if err == nil && with == "" {
-			return Files{Refused: fmt.Sprintf("branch %s does not exist (any more)", spec.With), Mend: fmt.Sprintf("git branch %s %s", spec.With, run.Base())}, nil
-		}
-		if err == nil {
-			out.From, err = run.Dir().Commits().MergeBase(ctx, spec.Base, with)
-		}
-		if err != nil {
-			return out, err
-		}
-		if out.From == "" {
-			return Files{Refused: spec.With + " was rewritten from its first commit on, and shares none with the run any more"}, nil
-		}
-	}
-	if spec.Back != "" {
-		if with, out.Refused, err = without(ctx, run, spec.Back, spec.BackOf); err != nil || out.Refused != "" {
-			return out, err
-		}
-	}
-	if with == "" {
-		out.Tree, err = run.Dir().Refs().ResolveTree(ctx, spec.Of)
-	} else {
-		var m git.Merge
-		m, err = run.Dir().Commits().Merge(ctx, spec.Base, with)
-		out.Tree, out.Conflicts = m.Tree, m.Conflicts
-	}
-	if err == nil && spec.With != "" {
-		out.Conflict, err = q.apart(ctx, run, spec.Base, with, out)
-	}
-	if err != nil {
-		return out, err
-	}
-	return out, w.Restore(ctx, out.Tree)
-}
-
-// without is a commit on top of a run's own merge that takes it back to its first parent: what
-// the target had. Another commit, at which the run was found to be merged, brought other work,
-// or not all of this one.
-func without(ctx context.Context, run *workspace.Run, merge agency.OID, of agency.RunID) (id agency.OID, refused string, err error) {
-	c := run.Dir().Commits()
-	all, err := c.Log(ctx, merge, git.LogOptions{Limit: 1})
-	if err != nil || len(all) == 0 {
-		return "", "", errors.Join(err, agency.Errorf(agency.KindInternal, "there is no commit %s", merge))
-	}
-	switch by := all[0].Trailer(trailerRun); {
-	case len(all[0].Parents) != 2 || all[0].Trailer(trailerContract) != "" || by == "":
-		return "", fmt.Sprintf("run %s was merged by hand, up to %s: take it back by hand, too (git log, git revert)", of, merge.Short()), nil
-	case by != string(of):
-		return "", fmt.Sprintf("run %s merged what run %s had landed, as %s: agency undo %[1]s", by, of, merge.Short()), nil
-	}
-	before, err := run.Dir().Refs().ResolveTree(ctx, all[0].Parents[0])
-	if err != nil {
-		return "", "", err
-	}
-	id, err = c.Write(ctx, before, []agency.OID{merge}, "taken back", identity(run))
-	return id, "", err
 }

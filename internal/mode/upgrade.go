@@ -61,14 +61,12 @@ func mayMoveUp(c flow.Ctx, in Input, key string, to agency.Mode, why, otherwise 
 	d, err := contractrun.Ask(c, agency.Gate{
 		ID: contractrun.GateID(in.Run, "escalate-"+key), RunID: in.Run, Kind: agency.GateEscalation,
 		Summary: text.FirstLine(fmt.Sprintf("go on in mode %s? %s", to, why), 100),
-		Body: fmt.Sprintf("This run was started with one agent alone. %s.\n\nIn mode %s %s. That takes more sessions, some of larger models, within the run's budget.\n\n"+
-			"`escalate: auto` in agency.yaml does so unasked, `escalate: never` does not.", upper(why), to, what),
+		Body: fmt.Sprintf("This run was started with one agent alone: %s.\n\nIn mode %s %s. That takes more sessions, some of larger models, within the run's budget.\n\n"+
+			"`escalate: auto` in agency.yaml does so unasked, `escalate: never` does not.", why, to, what),
 		Approving: "go on in mode " + string(to), Rejecting: otherwise,
 	})
 	return err == nil && d.Verb == agency.Approve, err
 }
-
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // begin goes on in the mode to which the run moved.
 func (m modeUpgrade) begin(c flow.Ctx, in Input) (Result, error) {
