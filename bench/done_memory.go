@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watchMemory looks on at how much memory this program has in all of its processes, what
-// several of them share counted once. stop gives the most that was seen, in bytes.
+// watchMemory looks on at how much memory this program has in all of its other processes,
+// what several of them share counted once. stop gives the most that was seen, in bytes.
 func watchMemory() (stop func() int64) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -39,9 +39,10 @@ func watchMemory() (stop func() int64) {
 
 // shared is the memory of all processes of a program.
 func shared(program string) (sum int64) {
+	own := fmt.Sprintf("/proc/%d/exe", os.Getpid())
 	all, _ := filepath.Glob("/proc/[0-9]*/exe") // a fixed pattern
 	for _, at := range all {
-		if exe, err := os.Readlink(at); err != nil || exe != program {
+		if exe, err := os.Readlink(at); err != nil || exe != program || at == own {
 			continue
 		}
 		text, _ := os.ReadFile(filepath.Join(filepath.Dir(at), "smaps_rollup")) // it may be gone

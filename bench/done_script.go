@@ -8,7 +8,8 @@ import (
 const doneContracts = 3
 
 // doneScript plays an agent that adds a function with its test to a package, and a
-// manager with three contracts of that kind.
+// manager with three contracts of that kind. It takes a second for an answer: no model
+// that one would hire takes less, and the base's tests run meanwhile.
 func doneScript() string {
 	var plan, work strings.Builder
 	for i := range doneContracts {
@@ -34,6 +35,7 @@ func doneScript() string {
 	return `version: 1
 name: done
 seed: 3
+latency: 1s
 rules:
   - name: report
     when: {offers: final_report}

@@ -166,7 +166,11 @@ func (c Commits) commit(ctx context.Context, sign string, tree agency.OID, paren
 	if err != nil {
 		return "", err
 	}
-	return parseOID(out)
+	id, err := parseOID(out)
+	if err == nil {
+		c.dir.wrote("commit", id, tree)
+	}
+	return id, err
 }
 
 // MergeBase is the best common ancestor of two commits, "" where there is

@@ -31,7 +31,7 @@ func (f Diff) Changes(ctx context.Context, a, b agency.OID) ([]Change, error) {
 	if err := checkOID(a, b); err != nil {
 		return nil, err
 	}
-	return f.dir.changes(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", "--no-abbrev", string(a), string(b))
+	return f.changes(ctx, string(a), string(b))
 }
 
 // Changed lists what a commit of one parent changed.
@@ -39,7 +39,16 @@ func (f Diff) Changed(ctx context.Context, commit agency.OID) ([]Change, error) 
 	if err := checkOID(commit); err != nil {
 		return nil, err
 	}
-	return f.dir.changes(ctx, "diff-tree", "-r", "-z", "--raw", "--no-commit-id", "--no-renames", "--full-index", "--no-abbrev", string(commit))
+	return f.changes(ctx, "--no-commit-id", string(commit))
+}
+
+func (f Diff) changes(ctx context.Context, args ...string) ([]Change, error) {
+	args = append([]string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", "--no-abbrev"}, args...)
+	out, err := f.dir.program.run(ctx, command{dir: &f.dir, args: args, settled: true})
+	if err != nil {
+		return nil, err
+	}
+	return changesOf(fields(out))
 }
 
 // FilesOf names the files of changes by what became of them.
@@ -95,15 +104,7 @@ func (f Diff) LogChanges(ctx context.Context, head, not agency.OID) ([]CommitCha
 	return all, nil
 }
 
-// changes lists what a command writes of changes in their raw form.
-func (d Dir) changes(ctx context.Context, args ...string) ([]Change, error) {
-	out, err := d.run(ctx, args...)
-	if err != nil {
-		return nil, err
-	}
-	return changesOf(fields(out))
-}
-
+// changesOf reads changes in their raw form.
 func changesOf(parts []string) ([]Change, error) {
 	changes := make([]Change, 0, len(parts)/2)
 	for i := 0; i+1 < len(parts); i += 2 {
@@ -137,7 +138,7 @@ func (f Diff) Patch(ctx context.Context, a, b agency.OID, most int64, opts Patch
 	if err := checkOID(a, b); err != nil {
 		return nil, false, err
 	}
-	patch, err = f.dir.program.run(ctx, command{dir: &f.dir, args: opts.args(a, b), most: most, noAttributes: true, width: len(a)})
+	patch, err = f.dir.program.run(ctx, command{dir: &f.dir, args: opts.args(a, b), most: most, noAttributes: true, width: len(a), settled: true})
 	if IsTooLong(err) {
 		return patch[:bytes.LastIndexByte(patch, '\n')+1], true, nil
 	}
@@ -166,7 +167,7 @@ func (f Diff) PatchTo(ctx context.Context, a, b agency.OID, opts PatchOptions, w
 	if err := checkOID(a, b); err != nil {
 		return err
 	}
-	return f.dir.streamed(ctx, w, command{args: opts.args(a, b), noAttributes: true, width: len(a)})
+	return f.dir.streamed(ctx, w, command{args: opts.args(a, b), noAttributes: true, width: len(a), settled: true})
 }
 
 func (opts PatchOptions) args(a, b agency.OID) []string {
@@ -199,7 +200,7 @@ func (f Diff) Stats(ctx context.Context, a, b agency.OID) ([]Stat, error) {
 		return nil, err
 	}
 	out, err := f.dir.program.run(ctx, command{
-		dir: &f.dir, noAttributes: true, width: len(a),
+		dir: &f.dir, noAttributes: true, width: len(a), settled: true,
 		args: []string{"diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", string(a), string(b)},
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -125,7 +126,7 @@ func (d Dir) answered(what string, id agency.OID, ask func() (string, error)) (s
 	if d.user {
 		return ask()
 	}
-	key := strings.Join([]string{d.GitDir, d.objects, what, string(id)}, "\x00")
+	key := d.question(what, string(id))
 	if got, ok := d.program.answers.get(key); ok {
 		return got, nil
 	}
@@ -136,14 +137,26 @@ func (d Dir) answered(what string, id agency.OID, ask func() (string, error)) (s
 	return got, err
 }
 
-// answers are what was said of objects lately.
-type answers struct {
-	mu sync.Mutex
-	of map[string]string
+// wrote keeps what nobody need ask about an object that was just written: its type, and
+// its tree.
+func (d Dir) wrote(kind string, id, tree agency.OID) {
+	d.program.answers.put(d.question("type", string(id)), kind)
+	d.program.answers.put(d.question("tree", string(id)), string(tree))
 }
 
-// answersMost is how many are kept, of some hundred bytes each.
-const answersMost = 4096
+func (d Dir) question(words ...string) string {
+	return strings.Join(slices.Concat([]string{d.GitDir, d.objects}, d.config, words), "\x00")
+}
+
+// answers are what was said of objects lately.
+type answers struct {
+	mu   sync.Mutex
+	of   map[string]string
+	size int
+}
+
+// answersMost bounds what is kept, answerMost one answer, in bytes.
+const answersMost, answerMost = 4 << 20, 64 << 10
 
 func (a *answers) get(key string) (string, bool) {
 	a.mu.Lock()
@@ -153,10 +166,13 @@ func (a *answers) get(key string) (string, bool) {
 }
 
 func (a *answers) put(key, got string) {
+	if len(got) > answerMost {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.of == nil || len(a.of) >= answersMost {
-		a.of = map[string]string{}
+	if a.size += len(key) + len(got); a.of == nil || a.size > answersMost {
+		a.of, a.size = map[string]string{}, len(key)+len(got)
 	}
 	a.of[key] = got
 }

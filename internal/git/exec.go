@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ type command struct {
 	toTree       bool      // it writes the work tree
 	noAttributes bool      // shown to a person: no attributes decide how
 	user         bool      // read the user's own global configuration as data
+	settled      bool      // its output follows from the objects that it names, and is kept
 }
 
 const (
@@ -71,6 +73,9 @@ const (
 // run starts git, waits for it and gives its standard output. The process
 // group dies with ctx, and git dies with this process.
 func (g *Program) run(ctx context.Context, c command) ([]byte, error) {
+	if c.settled && !c.dir.user {
+		return g.once(ctx, c)
+	}
 	if c.dir != nil {
 		living := c.dir.living()
 		c.dir = &living
@@ -120,6 +125,31 @@ func (g *Program) run(ctx context.Context, c command) ([]byte, error) {
 		return out.buf.Bytes(), g.explain(ctx, c.dir, c.args[0], err, stderr.String())
 	}
 	return out.buf.Bytes(), nil
+}
+
+// once gives what a settled command wrote before, or runs it.
+func (g *Program) once(ctx context.Context, c command) (out []byte, err error) {
+	c.settled = false
+	key := c.dir.question(append(slices.Clone(c.args), strconv.FormatInt(c.most, 10))...)
+	got, known := g.answers.get(key)
+	switch {
+	case known && c.stdout != nil:
+		_, err = io.WriteString(c.stdout, got)
+		return nil, err
+	case known:
+		return []byte(got), nil
+	case c.stdout == nil:
+		if out, err = g.run(ctx, c); err == nil {
+			g.answers.put(key, string(out))
+		}
+		return out, err
+	}
+	kept := &tail{max: answerMost}
+	c.stdout = io.MultiWriter(c.stdout, kept)
+	if _, err = g.run(ctx, c); err == nil && !kept.cut {
+		g.answers.put(key, string(kept.b))
+	}
+	return nil, err
 }
 
 // onThread starts and awaits a command on one thread: the kernel's death signal

@@ -1,12 +1,15 @@
 package git_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,5 +168,86 @@ func TestSendWaitsForWhoReceives(t *testing.T) {
 			r.Git("update-ref", "refs/heads/x", string(two))
 			r.Sane()
 		})
+	}
+}
+
+// What follows from objects alone is asked once of a directory of ours, whoever it is
+// written to; of a person's, which may lose objects, each time.
+func TestObjectsAreAskedAboutOnce(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	h := fakeGit(t, `case "$*" in *diff-tree*|*ls-tree*|*cat-file*|*rev-parse*) echo >>'`+log+`';; esac`)
+	r := gittest.New(t, "a.txt", "one\n")
+	first := r.Rev("HEAD")
+	r.Write("a.txt", "two\n")
+	r.Commit("second")
+	second := r.Rev("HEAD")
+	r.Write("a.txt", strings.Repeat("long\n", 20_000))
+	r.Commit("long")
+	third := r.Rev("HEAD")
+	loc := find(t, r.Dir)
+	ours := private(t, h, loc, git.Settings{})
+	asked := func() int { b, _ := os.ReadFile(log); return len(b) }
+	was := asked()
+	patch := func(d git.Dir, to agency.OID) (string, string) {
+		t.Helper()
+		var w bytes.Buffer
+		b, _, err := d.Diff().Patch(t.Context(), first, to, 1<<20, git.PatchOptions{})
+		if err := errors.Join(err, d.Diff().PatchTo(t.Context(), first, to, git.PatchOptions{}, &w)); err != nil {
+			t.Fatal(err)
+		}
+		return string(b), w.String()
+	}
+	for _, tt := range []struct {
+		name string
+		dir  git.Dir
+		to   agency.OID
+		want [2]int // processes of a first round and of a second
+	}{
+		{"ours", ours, second, [2]int{4, 0}},
+		{"ours, long", ours, third, [2]int{4, 2}}, // what is long is not kept
+		{"theirs", h.At(loc), second, [2]int{4, 4}},
+	} {
+		var said [2][]string
+		for round, want := range tt.want {
+			changes, err := tt.dir.Diff().Changes(t.Context(), first, tt.to)
+			files, err2 := tt.dir.Objects().Tree(t.Context(), tt.to)
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+			a, b := patch(tt.dir, tt.to)
+			said[round] = []string{fmt.Sprint(changes), fmt.Sprint(files), a, b}
+			if n := asked(); n-was != want || a != b {
+				t.Errorf("%s, round %d: %d processes, want %d; %d and %d bytes", tt.name, round, n-was, want, len(a), len(b))
+			}
+			was = asked()
+		}
+		if !slices.Equal(said[0], said[1]) || !strings.Contains(said[0][2], "-one") {
+			t.Errorf("%s: %q, then %q", tt.name, said[0], said[1])
+		}
+	}
+}
+
+// What was just written is known without a question.
+func TestWrittenObjectsAreKnown(t *testing.T) {
+	t.Parallel()
+	h := fakeGit(t, `case "$*" in *cat-file*|*rev-parse*) echo asked >&2; exit 3;; esac`)
+	r := gittest.New(t, "a.txt", "one\n")
+	d := private(t, h, find(t, r.Dir), git.Settings{})
+	base := agency.OID(strings.TrimSpace(r.Git("rev-parse", "HEAD^{tree}")))
+	tree, err := d.Index().TreeWith(t.Context(), base, filepath.Join(t.TempDir(), "index"), []git.Entry{{Path: "a.txt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit, err := d.Commits().Write(t.Context(), tree, nil, "empty", git.Identity{Name: "n", Email: "e"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[agency.OID]string{tree: "tree", commit: "commit"} {
+		kind, err := d.Objects().Type(t.Context(), id)
+		of, err2 := d.Refs().ResolveTree(t.Context(), id)
+		if err := errors.Join(err, err2); err != nil || kind != want || of != tree {
+			t.Errorf("%s is a %q of the tree %s, %v", want, kind, of, err)
+		}
 	}
 }

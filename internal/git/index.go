@@ -61,7 +61,11 @@ func (x Index) WriteTree(ctx context.Context) (agency.OID, error) {
 	if err != nil {
 		return "", err
 	}
-	return parseOID(out)
+	id, err := parseOID(out)
+	if err == nil {
+		x.dir.wrote("tree", id, id)
+	}
+	return id, err
 }
 
 // Added is what AddAll did: the paths whose entry was written and those whose
@@ -305,7 +309,11 @@ func (x Index) Staged(ctx context.Context, tree agency.OID) ([]Change, error) {
 	if err := checkOID(tree); err != nil {
 		return nil, err
 	}
-	return x.dir.changes(ctx, "diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", string(tree))
+	out, err := x.dir.run(ctx, "diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", string(tree))
+	if err != nil {
+		return nil, err
+	}
+	return changesOf(fields(out))
 }
 
 // TreeWith is a tree with some of its files replaced. The index file is used

@@ -84,7 +84,7 @@ func (o Objects) lsTree(ctx context.Context, tree agency.OID, flags ...string) (
 		return nil, err
 	}
 	args := append([]string{"ls-tree", "-z", "--full-tree"}, flags...)
-	out, err := o.dir.run(ctx, append(args, string(tree))...)
+	out, err := o.dir.program.run(ctx, command{dir: &o.dir, args: append(args, string(tree)), settled: true})
 	if err != nil {
 		return nil, err
 	}

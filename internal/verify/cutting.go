@@ -125,8 +125,12 @@ type cutting struct {
 	told   linesTold
 }
 
-// with runs tests, all where they are nil, with a cut: its kind and the id of a function, or "*".
+// with runs tests, all where they are nil, with a cut: its kind and the id of a function, or
+// "*". Where there is one function, that is all of them: its receipt serves both.
 func (k *cutting) with(ctx context.Context, value string, names []string) (suite.Results, error) {
+	if len(k.Functions) == 1 {
+		value = strings.Replace(value, ":*", ":"+k.Functions[0].ID, 1)
+	}
 	k.on.Env = []string{k.Env + "=" + value}
 	return pick(ctx, k.on, k.cmd, names)
 }

@@ -187,3 +187,25 @@ func TestBaseAhead(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The one function of a change is all of them: without it each test runs once, for what
+// proves the criterion and for the lines that nothing holds.
+func TestOneFunctionIsTakenOutOnce(t *testing.T) {
+	w := newWorld(t, chainFiles())
+	spec := w.change(map[string]string{
+		"d/twice.go":      "package d\n\nfunc Twice(n int) int { return 2 * n }\n",
+		"d/twice_test.go": "package d\n\nimport \"testing\"\n\nfunc TestTwice(t *testing.T) {\n\tif Twice(3) != 6 {\n\t\tt.Error(Twice(3))\n\t}\n}\n",
+	})
+	spec.Criteria = []agency.Criterion{{ID: "twice", Check: &agency.Check{Test: "TestTwice"}}}
+	v := w.verify(spec)
+	wants(t, v, true)
+	cut := 0
+	for _, r := range w.receipts() {
+		if r.Stage == string(check.StageCut) {
+			cut++
+		}
+	}
+	if cut != 2 || v.Proofs[0].Proof != agency.ProofVerified || v.Unproved == nil || v.Unproved.Changed == 0 || v.Unproved.Lines != 0 {
+		t.Errorf("%d runs with the change cut out, want one with all in it and one without; %+v, %+v", cut, v.Proofs, v.Unproved)
+	}
+}

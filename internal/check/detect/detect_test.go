@@ -1,6 +1,8 @@
 package detect
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -187,18 +189,27 @@ func TestMissingModules(t *testing.T) {
 		files   map[string]string
 		missing string
 		mend    string
+		quiet   bool // nobody is asked
 	}{
 		"needed and missing": {map[string]string{
 			"go.mod": "module ex.com/p\n\ngo 1.21\n\nrequire example.com/gone v1.2.3\n",
 			"go.sum": "example.com/gone v1.2.3 h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nexample.com/gone v1.2.3/go.mod h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n",
 			"p.go":   "package p\n\nimport _ \"example.com/gone\"\n",
-		}, "example.com/gone@v1.2.3", "go mod download"},
-		"nothing needed":       {map[string]string{"go.mod": "module ex.com/p\n\ngo 1.21\n", "p.go": "package p\n\nimport _ \"fmt\"\n"}, "", ""},
-		"broken in other ways": {map[string]string{"go.mod": "module ex.com/p\n\ngo 1.21\n", "p.go": "package p\n\nimport _ \"ex.com/p/none\"\nfunc {\n"}, "", ""},
+		}, "example.com/gone@v1.2.3", "go mod download", false},
+		"needed in a workspace": {map[string]string{
+			"go.work": "go 1.21\n\nuse (\n\t.\n\t./q\n)\n", "go.mod": "module ex.com/p\n\ngo 1.21\n", "p.go": "package p\n",
+			"q/go.mod": "module ex.com/q\n\ngo 1.21\n\nrequire example.com/gone v1.2.3\n",
+			"q/go.sum": "example.com/gone v1.2.3 h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\nexample.com/gone v1.2.3/go.mod h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n",
+			"q/q.go":   "package q\n\nimport _ \"example.com/gone\"\n",
+		}, "example.com/gone@v1.2.3", "go mod download && (cd q && go mod download)", false},
+		"nothing needed":       {map[string]string{"go.mod": "module ex.com/p\n\ngo 1.21\n", "p.go": "package p\n\nimport _ \"fmt\"\n"}, "", "", true},
+		"broken in other ways": {map[string]string{"go.mod": "module ex.com/p\n\ngo 1.21\n", "p.go": "package p\n\nimport _ \"ex.com/p/none\"\nfunc {\n"}, "", "", true},
+		"no manifest":          {map[string]string{"go.mod": "modul ex.com/p\n", "p.go": "package p\n"}, "", "", false},
 	} {
 		dir := t.TempDir()
 		for n, text := range tt.files {
-			if err := os.WriteFile(filepath.Join(dir, n), []byte(text), 0o600); err != nil {
+			at := filepath.Join(dir, n)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -206,7 +217,8 @@ func TestMissingModules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = MissingModules(t.Context(), runner, sandbox.Spec{
+		asked := &askedRunner{Runner: runner}
+		err = MissingModules(t.Context(), asked, sandbox.Spec{
 			Place: sandbox.Place{Root: dir, At: dir}, Tools: found.Tools, LayerDir: t.TempDir(),
 		}, os.DirFS(dir), check.Commands{Test: "go test ./..."})
 		switch {
@@ -215,6 +227,19 @@ func TestMissingModules(t *testing.T) {
 		case tt.missing != "" && (err == nil || !strings.Contains(err.Error(), tt.missing) ||
 			agency.KindOf(err) != agency.KindInvalid || agency.MendOf(err) != tt.mend):
 			t.Errorf("%s: %v, mend %q", name, err, agency.MendOf(err))
+		case asked.ran == tt.quiet:
+			t.Errorf("%s: the go command was asked: %t", name, asked.ran)
 		}
 	}
+}
+
+// askedRunner notes whether anything ran.
+type askedRunner struct {
+	check.Runner
+	ran bool
+}
+
+func (r *askedRunner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) {
+	r.ran = true
+	return r.Runner.Run(ctx, s)
 }

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"strings"
@@ -26,7 +27,7 @@ func project() ecosystem.Project {
 				return path.Base(words[0]) == "go" && len(words) > 2 && words[1] == "mod" && (words[2] == "download" || words[2] == "vendor")
 			},
 			Probe: func(c *ecosystem.Checkout, _ ecosystem.Unit, _ []ecosystem.Package) string {
-				return listLines(findModules(c))
+				return cmp.Or(listLines(asking(c, findModules(c))), "true")
 			},
 			// A module that is broken in other ways needs no download.
 			Answered: func(_ int, output string) bool { return len(missingIn(output)) == 0 },
@@ -35,7 +36,9 @@ func project() ecosystem.Project {
 			},
 			Registries: registries,
 			Modules: &ecosystem.ModuleQuestion{
-				Line:    func(c *ecosystem.Checkout, starts []string) string { return listLines(enteredModules(c, starts)) },
+				Line: func(c *ecosystem.Checkout, starts []string) string {
+					return listLines(asking(c, enteredModules(c, starts)))
+				},
 				Missing: missingIn,
 				Mend:    func(c *ecosystem.Checkout, starts []string) string { return downloadCommand(enteredModules(c, starts)) },
 			},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
 	"agency/internal/ecosystem"
 	"agency/internal/regexp"
 )
@@ -38,6 +40,22 @@ func listLines(dirs []goDir) string {
 		line = append(line, "(cd "+ecosystem.Quote("./"+d.dir)+" && "+listErrors+" "+d.patterns()+")")
 	}
 	return strings.Join(line, "; ")
+}
+
+// asking leaves out the folders whose modules ask for no other: nothing of theirs can be
+// missing. One that cannot be read stays.
+func asking(c *ecosystem.Checkout, dirs []goDir) []goDir {
+	return slices.DeleteFunc(slices.Clone(dirs), func(d goDir) bool {
+		mods := d.uses
+		if mods == nil {
+			mods = []string{"."}
+		}
+		return !slices.ContainsFunc(mods, func(m string) bool {
+			name := path.Join(d.dir, m, "go.mod")
+			f, err := modfile.ParseLax(name, []byte(c.Text(name)), nil)
+			return err != nil || f.Module == nil || len(f.Require) > 0
+		})
+	})
 }
 
 // goDir is a folder in which the go command is started.
