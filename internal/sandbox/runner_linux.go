@@ -82,6 +82,10 @@ func New(o Options) (*Runner, error) {
 // settle tries the tier, with control groups if it can.
 func (r *Runner) settle(o Options) error {
 	h := cgroup.Find()
+	if t := o.Tried; t != nil && t.tier == r.tier && (t.machine.cgroup == nil) == (h == nil) {
+		r.bound, r.machine = t.bound, newMachine(h, o.Idle, o.Census)
+		return nil
+	}
 	r.machine = newMachine(h, -1, nil)
 	err := r.try(context.Background())
 	if err != nil && h != nil {

@@ -211,6 +211,9 @@ type Options struct {
 	// Census counts the sandboxes of this Runner with those of others; nil: nobody
 	// asks who lives.
 	Census *Census
+	// Tried is another Runner of this machine, which stands for a try of its tier; nil: it
+	// is tried.
+	Tried *Runner
 }
 
 // Runner runs commands. It is safe for concurrent use.

@@ -57,8 +57,9 @@ type Options struct {
 type Runs struct {
 	o      Options
 	spaces *workspace.Manager
-	census *sandbox.Census // of the sandboxes of all runs
-	slots  *slots.Pool     // of what is scarce, in one line for all runs
+	census *sandbox.Census                 // of the sandboxes of all runs
+	slots  *slots.Pool                     // of what is scarce, in one line for all runs
+	tried  func() (*sandbox.Runner, error) // finds out once which tier the machine has
 
 	mu   sync.Mutex
 	open map[agency.RunID]*resources
@@ -70,7 +71,10 @@ func New(o Options) *Runs {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Runs{o: o, census: sandbox.NewCensus(), slots: slots.New(o.Slots, nil), open: map[agency.RunID]*resources{}}
-	r.spaces = workspace.New(workspace.Options{Git: o.Git, DB: o.DB, ObjectsAt: objectsAt(), Still: r.census.Still})
+	r.tried = sync.OnceValues(func() (*sandbox.Runner, error) {
+		return sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto})
+	})
+	r.spaces = workspace.New(workspace.Options{Git: o.Git, DB: o.DB, ObjectsAt: objectsAt(r.tried), Still: r.census.Still})
 	return r
 }
 
@@ -79,14 +83,10 @@ func (r *Runs) Workspaces() *workspace.Manager { return r.spaces }
 
 // objectsAt is where the objects of a place appear. It does not depend on a
 // run's own tier: paths below the checkout are moved in the full tier, and the
-// other tiers read the same alternates from the host's paths. Which of them the
-// machine has is found out once.
-func objectsAt() func(sandbox.Place) []string {
-	runner := sync.OnceValues(func() (*sandbox.Runner, error) {
-		return sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto})
-	})
+// other tiers read the same alternates from the host's paths.
+func objectsAt(tried func() (*sandbox.Runner, error)) func(sandbox.Place) []string {
 	return func(p sandbox.Place) []string {
-		r, err := runner()
+		r, err := tried()
 		if err != nil {
 			return p.Objects
 		}
@@ -184,10 +184,13 @@ func (outlets) Open(hosts []string) sandbox.Outlet { return proxy.New(hosts) }
 func (r *Runs) build(ctx context.Context, repo string, c host.RunConfig) (*resources, error) {
 	b := &resources{repo: repo, languages: lsp.NewKeeper(maxLanguageServers)}
 	b.copy.Store(&c)
-	var err error
+	tried, err := r.tried()
+	if err != nil {
+		tried = nil // the run's own mode may be another
+	}
 	if b.runner, err = sandbox.New(sandbox.Options{
 		Mode: sandbox.Mode(c.Config.Sandbox.Mode), StateDir: r.o.StateDir, Loopback: c.Config.Sandbox.Loopback == "allow",
-		Hidden: r.o.Hidden, Outlets: outlets{}, Census: r.census,
+		Hidden: r.o.Hidden, Outlets: outlets{}, Census: r.census, Tried: tried,
 	}); err != nil {
 		return nil, err
 	}
