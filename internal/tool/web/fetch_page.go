@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"mime"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
 
 	"agency/internal/block"
 	"agency/internal/tool"
@@ -40,9 +43,28 @@ func fetchPage() tool.Tool {
 	})
 }
 
+// decoded is a page in UTF-8: by what it declares, else as it stands where it is valid, else
+// as browsers guess.
+func decoded(p tool.Page) []byte {
+	enc, name, declared := charset.DetermineEncoding(p.Body, p.Media)
+	begun := p.Body
+	for i := 0; p.Cut && i < utf8.UTFMax && !utf8.Valid(begun); i++ {
+		begun = begun[:max(len(begun)-1, 0)] // the last letter is not whole
+	}
+	if name == "utf-8" || !declared && utf8.Valid(begun) {
+		return p.Body
+	}
+	out, err := enc.NewDecoder().Bytes(p.Body)
+	if err != nil {
+		return p.Body
+	}
+	return out
+}
+
 // readable is a page as text: what is no text has none.
 func readable(p tool.Page) (string, error) {
 	media, _, _ := mime.ParseMediaType(p.Media)
+	p.Body = decoded(p)
 	switch {
 	case tool.Binary(p.Body):
 		return "", fmt.Errorf("it is no text, whatever it is called (%q)", p.Media)
