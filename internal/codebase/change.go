@@ -257,7 +257,7 @@ func (t Tree) breaks(ctx context.Context, before, after symbols.File, d symbols.
 		switch {
 		case len(now) == 0:
 			lost = append(lost, o.Name)
-		case o.Path() == d.Path() && now[0].Signature != o.Signature:
+		case o.Path() == d.Path() && !slices.ContainsFunc(now, func(n symbols.Definition) bool { return n.Signature == o.Signature }):
 			changed = append(changed, o.Name)
 		}
 	}

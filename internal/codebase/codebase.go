@@ -214,9 +214,9 @@ func definition(f symbols.File, symbol string) (symbols.Definition, error) {
 	default:
 		var names []string
 		for _, d := range all {
-			names = append(names, d.Path()+" in line "+itoa(d.Line))
+			names = append(names, d.Path()+":"+itoa(d.Line))
 		}
-		return symbols.Definition{}, agency.Errorf(agency.KindConflict, "%s defines several %s: %s; name one by its whole path", f.Path, symbol, strings.Join(names, ", "))
+		return symbols.Definition{}, agency.Errorf(agency.KindConflict, "%s defines several %s: %s; name one with its line, as they stand here", f.Path, symbol, strings.Join(names, ", "))
 	}
 }
 

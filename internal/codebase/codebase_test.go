@@ -269,6 +269,29 @@ func TestRenameRefused(t *testing.T) {
 	}
 }
 
+// Of several definitions of one path each can be named, as the refusal names them.
+func TestNamedByLine(t *testing.T) {
+	tr, _ := tree("-- A.java --\nclass A {\n    int of(int x) { return x; }\n    int of() { return of(1); }\n}\n-- a.ts --\nexport class A {\n  #n() { return 1 }\n  n() { return this.#n() }\n}\n-- a.go --\npackage a\n\nfunc run() {}\n\ntype a struct{}\n\nfunc (a) run() {}\n")
+	for _, tc := range []struct{ file, symbol, want string }{{"A.java", "A.of", "A.of:2, A.of:3"}, {"a.go", "run", "run:3, a.run:7"}} {
+		if _, err := tr.Replace(t.Context(), tc.symbol, tc.file, "x"); agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", tc.symbol, err, tc.want)
+		}
+	}
+	for _, tc := range []struct{ file, symbol, content, want string }{
+		{"A.java", "A.of:3", "int of() { return of(2); }", "    int of(int x) { return x; }\n    int of() { return of(2); }\n"},
+		{"a.go", "run:3", "func run() { println() }", "func run() { println() }\n\ntype a"},
+		{"a.ts", "A.#n", "#n() { return 2 }", "  #n() { return 2 }\n"},
+	} {
+		c, err := tr.Replace(t.Context(), tc.symbol, tc.file, tc.content)
+		if err != nil || !strings.Contains(string(c.Files[0].After), tc.want) || len(c.Notes) > 0 {
+			t.Errorf("%s: %+v, %v", tc.symbol, c, err)
+		}
+	}
+	if _, err := tr.Replace(t.Context(), "A.of:9", "A.java", "x"); agency.KindOf(err) != agency.KindNotFound {
+		t.Error(err)
+	}
+}
+
 func TestReplace(t *testing.T) {
 	for _, tc := range []struct {
 		symbol, file, content string

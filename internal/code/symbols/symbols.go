@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"agency/internal/code"
@@ -119,9 +120,26 @@ func Read(ctx context.Context, e *code.Engine, path string, src []byte) (File, e
 }
 
 // Named are the definitions that a person may mean by a symbol: its name, or the end of its
-// path ("Push", "Stack.Push").
+// path ("Push", "Stack.Push"), and of several of one path the one in a line ("Stack.Push:12").
 func (f File) Named(symbol string) (out []Definition) {
-	symbol = strings.TrimSpace(strings.NewReplacer("::", ".", "#", ".", "(*", "", ")", "", "()", "").Replace(symbol))
+	for _, s := range []string{symbol, strings.NewReplacer("::", ".", "#", ".", "(*", "", ")", "", "()", "").Replace(symbol)} {
+		s = strings.TrimSpace(s)
+		if out = f.named(s); len(out) > 0 {
+			return out
+		}
+		i := strings.LastIndexByte(s, ':')
+		line, err := strconv.Atoi(s[i+1:])
+		if i < 0 || err != nil {
+			continue
+		}
+		if out = slices.DeleteFunc(f.named(s[:i]), func(d Definition) bool { return d.Line != line && f.Line(d.NameStart) != line }); len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+func (f File) named(symbol string) (out []Definition) {
 	for _, d := range f.Definitions {
 		if p := d.Path(); p == symbol || strings.HasSuffix(p, "."+symbol) {
 			out = append(out, d)
