@@ -246,7 +246,7 @@ func TestRenameRefused(t *testing.T) {
 	files["cfg.toml"] = &fstest.MapFile{Data: []byte("run = \"py.use:run\"\n")}
 	files["py/text.py"] = &fstest.MapFile{Data: []byte("from py.tools import LIMIT\nx = getattr(a, 'LIMIT')\n")}
 	files["a.js"] = &fstest.MapFile{Data: []byte("function script() {}\n")}
-	files["lib/a.rs"] = &fstest.MapFile{Data: []byte("fn plain(x: i32) -> i32 { x }\nfn user() -> i32 { plain(1) }\n#[test]\nfn seen() {}\n")}
+	files["lib/a.rs"] = &fstest.MapFile{Data: []byte("fn plain(x: i32) -> i32 { x }\nfn user() -> i32 { plain(1) }\n#[no_mangle]\n// kept\n#[inline]\nfn seen() {}\n#[test]\n#[cfg_attr(all(a, b), inline)]\nfn tried() {}\n#[cfg_attr(\n    a, no_mangle\n)]\nfn maybe() {}\n")}
 	for _, tc := range []struct{ symbol, file, to, want string }{
 		{"twice", "web/math.ts", "double", "web/use.ts:4 (a member"},
 		{"Box.area", "py/tools.py", "size", "is a member"},
@@ -258,14 +258,41 @@ func TestRenameRefused(t *testing.T) {
 		{"scale", "py/tools.py", "lambda", "no syntax"},
 		{"script", "a.js", "other", "no module"},
 		{"seen", "lib/a.rs", "other", "attribute"},
+		{"maybe", "lib/a.rs", "other", "attribute"},
 	} {
 		_, err := tr.Rename(t.Context(), tc.symbol, tc.file, tc.to)
 		if agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "nothing has changed") {
 			t.Errorf("%s to %s: %v, want %s", tc.symbol, tc.to, err, tc.want)
 		}
 	}
-	if c, err := tr.Rename(t.Context(), "plain", "lib/a.rs", "simple"); err != nil || c.Places != 2 {
+	for symbol, places := range map[string]int{"plain": 2, "tried": 1} {
+		if c, err := tr.Rename(t.Context(), symbol, "lib/a.rs", "simple"); err != nil || c.Places != places {
+			t.Errorf("%s: %+v, %v", symbol, c, err)
+		}
+	}
+}
+
+// What rustdoc runs is code; what a module of its file alone sees is no member.
+func TestRenameOfRust(t *testing.T) {
+	const lib = "/// Twice.\n///\n/// ```\n/// use c::twice;\n/// assert_eq!(twice(1), 2);\n/// ```\n/// ```text\n/// twice as much\n/// ```\npub fn twice(x: i32) -> i32 { x + x }\n\n" +
+		"/// ```\n/// c::Of.of()\n/// ```\npub fn of() {}\n\npub fn shown() {}\n\n" +
+		"#[cfg(test)]\nmod tests {\n    use super::twice;\n    fn two() -> i32 { twice(1) }\n    #[test]\n    fn of_two() { assert_eq!(two(), 2) }\n    pub fn open() {}\n    struct S;\n    impl S { fn own(&self) {} }\n}\n"
+	tr, files := tree("-- src/lib.rs --\n" + lib)
+	for symbol, want := range map[string]int{"twice": 5, "tests.two": 2, "tests.of_two": 1} {
+		c, err := tr.Rename(t.Context(), symbol, "src/lib.rs", "anew")
+		if err != nil || c.Places != want || !strings.Contains(string(c.Files[0].After), "twice as much") {
+			t.Errorf("%s: %+v, %v", symbol, c, err)
+		}
+	}
+	files["README.md"] = &fstest.MapFile{Data: []byte("# c\n```\nc::shown();\n```\n")}
+	if c, err := tr.Rename(t.Context(), "shown", "src/lib.rs", "anew"); err != nil || c.Places != 1 || len(c.Notes) != 1 {
 		t.Errorf("%+v, %v", c, err)
+	}
+	files["src/lib.rs"].Data = []byte("#![doc = include_str!(\"../README.md\")]\n" + lib)
+	for symbol, want := range map[string]string{"of": "in a test in a comment", "shown": "README.md:3", "tests.open": "is a member", "tests.S.own": "is a member"} {
+		if _, err := tr.Rename(t.Context(), symbol, "src/lib.rs", "anew"); agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", symbol, err, want)
+		}
 	}
 }
 

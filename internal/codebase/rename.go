@@ -24,6 +24,7 @@ type syntaxRename struct {
 	to     string
 	after  map[string][]byte
 	places int
+	told   int // of them, in tests that stand in comments
 	bad    []string
 }
 
@@ -43,6 +44,9 @@ func (r *syntaxRename) run(ctx context.Context) error {
 		return err
 	}
 	err := r.t.walk(ctx, ".", func(p string) bool {
+		if r.d.Container != "" && p != r.file.Path {
+			return true // where its module is not seen
+		}
 		text := r.t.read(p)
 		if text == nil && family(p) == family(r.file.Path) { // code, larger than is read
 			r.bad = append(r.bad, p+": it cannot be read, and may use the name")
@@ -88,7 +92,7 @@ func (r *syntaxRename) may() error {
 		return no("%q is no name", r.to)
 	case r.to == d.Name:
 		return no("it has this name already")
-	case d.Container != "" || d.Kind == symbols.Method || d.Kind == symbols.Field:
+	case d.Container != "" && !r.private() || d.Kind == symbols.Method || d.Kind == symbols.Field:
 		return no("%s is a member: which uses of a member are of one type is not told by syntax", d.Path())
 	case strings.HasPrefix(d.Name, "__") || d.Name == "main" || strings.HasPrefix(d.Name, "test") && r.file.Language == code.Python:
 		return no("%s is called by its name", d.Name)
@@ -102,16 +106,6 @@ func (r *syntaxRename) may() error {
 	return nil
 }
 
-// attributed tells whether an attribute of Rust that reads names stands before.
-func (r *syntaxRename) attributed() bool {
-	if r.file.Language != code.Rust {
-		return false
-	}
-	before := strings.TrimRight(string(r.text[:r.d.Start]), " \t\r\n")
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return strings.HasPrefix(strings.TrimSpace(line), "#[") && !regexp.MustCompile(`#\[\s*(?:derive|allow|inline|must_use|cfg|deprecated)\b`).MatchString(line)
-}
-
 // visit looks at a file with the name in it.
 func (r *syntaxRename) visit(ctx context.Context, p string, text []byte) {
 	refuse := func(at int, why string) {
@@ -119,8 +113,11 @@ func (r *syntaxRename) visit(ctx context.Context, p string, text []byte) {
 		r.bad = append(r.bad, fmt.Sprintf("%s:%d (%s): %s", p, n, why, line))
 	}
 	if code.SyntaxOf(p) == "" {
-		if !prose(p) {
+		switch in := told(text, r.d.Name, nil); {
+		case !prose(p):
 			refuse(hasWord(text, r.d.Name, 0), "in a file of another kind")
+		case in != nil && r.included(ctx, p):
+			refuse(in[0], "in a test of its crate's documentation")
 		}
 		return
 	}
@@ -153,6 +150,15 @@ func (r *syntaxRename) visit(ctx context.Context, p string, text []byte) {
 			refuse(at, "in a string")
 		}
 	}
+	for _, at := range toldIn(f, text, r.d.Name) {
+		if at > 0 && text[at-1] == '.' {
+			refuse(at, "a member of what is not known, in a test in a comment")
+			continue
+		}
+		refs = append(refs, gotypes.Ref{Path: p, Start: at, End: at + len(r.d.Name)})
+		r.told++
+	}
+	inOrder(refs)
 	if at := inCode(f, text, r.to); at >= 0 && len(refs) > 0 {
 		refuse(at, "has the new name already")
 	}
@@ -181,6 +187,9 @@ func (r *syntaxRename) doubt(p string, n symbols.Name, imported bool) string {
 		if !imported {
 			return "not imported there by its name"
 		}
+	}
+	if m, ok := r.module(); ok && (n.Start < m.Start || n.Start >= m.End) {
+		return "not in its module"
 	}
 	return ""
 }
@@ -262,7 +271,7 @@ func (r *syntaxRename) check(ctx context.Context) error {
 		}
 		places += len(f.Uses(r.to))
 	}
-	if places != r.places || places == 0 {
+	if places != r.places-r.told || places == 0 {
 		return no("%s is a word of the language", r.to)
 	}
 	return nil
