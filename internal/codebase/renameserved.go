@@ -1,6 +1,7 @@
 package codebase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 // must be of all references and of nothing else, each place of the name must be told, and
 // the server must find the same places under the new name, and no new error.
 func renameServed(ctx context.Context, t Tree, f symbols.File, d symbols.Definition, to string) (out Change, err error) {
-	if !plainName.MatchString(to) {
-		return out, no("%q is no name", to)
+	if hash := strings.HasPrefix(d.Name, "#"); !plainName.MatchString(strings.TrimPrefix(to, "#")) || hash != strings.HasPrefix(to, "#") {
+		return out, no("%q is no name of what is named %s", to, d.Name)
 	}
 	if to == d.Name {
 		return out, no("it has this name already")
@@ -68,7 +69,7 @@ func (r *servedRename) run(ctx context.Context) error {
 	if len(found.Unresolved) > 0 {
 		return &gotypes.Refused{Why: "the language server " + r.Name() + " cannot tell what these places mean", Places: r.lines(ctx, found.Unresolved)}
 	}
-	if err := r.inherited(); err != nil {
+	if err := cmp.Or(r.inherited(), r.loose(ctx, found.Refs), r.told(ctx)); err != nil {
 		return err
 	}
 	edits, err := r.Rename(ctx, r.file.Path, r.d.NameStart, r.to)
@@ -104,6 +105,45 @@ func (r *servedRename) inherited() error {
 		}
 	}
 	return nil
+}
+
+// loose refuses a member that others have without a reference to it: what a script of no types
+// is given has members by their names alone, and one form of a type fits another by its names.
+func (r *servedRename) loose(ctx context.Context, known []gotypes.Ref) error {
+	if r.d.Container == "" || family(r.file.Path) != "script" || strings.HasPrefix(r.d.Name, "#") {
+		return nil
+	}
+	form := slices.ContainsFunc(r.file.Definitions, func(d symbols.Definition) bool {
+		return d.Path() == r.d.Container && d.Kind == symbols.Type
+	})
+	var others []gotypes.Ref
+	for _, p := range slices.Sorted(maps.Keys(r.files)) {
+		if f := r.files[p]; form || f.Language == code.JavaScript {
+			for _, n := range f.Uses(r.d.Name) {
+				if n.Role != symbols.Plain && n.Role != symbols.Binds && !slices.ContainsFunc(known, func(k gotypes.Ref) bool { return k.Path == p && k.Start == n.Start }) {
+					others = append(others, gotypes.Ref{Path: p, Start: n.Start, End: n.End, Line: n.Line})
+				}
+			}
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return &gotypes.Refused{Why: "these have a member of that name too, and whether it has to be the same is not told by types", Places: r.lines(ctx, others)}
+}
+
+// told refuses a name of Rust that tests in comments use, of which no server knows.
+func (r *servedRename) told(ctx context.Context) error {
+	var in []gotypes.Ref
+	for _, p := range slices.Sorted(maps.Keys(r.files)) {
+		for _, at := range toldIn(r.files[p], r.texts[p], r.d.Name) {
+			in = append(in, gotypes.Ref{Path: p, Start: at, End: at + len(r.d.Name), Line: r.files[p].Line(at)})
+		}
+	}
+	if len(in) == 0 {
+		return nil
+	}
+	return &gotypes.Refused{Why: "rustdoc runs these lines of comments, of which " + r.Name() + " knows nothing", Places: r.lines(ctx, in)}
 }
 
 // lines are places as a refusal names them.
@@ -192,6 +232,9 @@ func (r *servedRename) check(ctx context.Context) (err error) {
 		if f.Fault != nil && r.files[p].Fault == nil {
 			return no("with it %s:%d:%d would be no syntax: %s", p, f.Fault.Line, f.Fault.Column, f.Fault.What)
 		}
+	}
+	looked := slices.Sorted(maps.Keys(r.files)) // with those that have the name and keep it
+	for _, p := range looked {
 		if was[p], err = r.Faults(ctx, p); err != nil {
 			return err
 		}
@@ -201,7 +244,7 @@ func (r *servedRename) check(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, p := range r.changed() {
+	for _, p := range looked {
 		is, err := r.Faults(ctx, p)
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func servedTree(t *testing.T, answers map[string]string) Tree {
 	w := k.Open("/r", func(ctx context.Context, p lsp.Process) (int, error) {
 		defer func() { _ = p.Stdin.Close() }()
 		defer context.AfterFunc(ctx, func() { _ = p.Stdin.Close() })()
-		in := bufio.NewReader(p.Stdin)
+		in, changed := bufio.NewReader(p.Stdin), false
 		for {
 			line, err := in.ReadString('\n')
 			if err != nil {
@@ -47,13 +47,21 @@ func servedTree(t *testing.T, answers map[string]string) Tree {
 				Method string
 			}
 			_ = json.Unmarshal(body, &m)
+			if m.Method == "initialized" { // as rust-analyzer tells that it has read all
+				said := `{"jsonrpc":"2.0","method":"experimental/serverStatus","params":{"quiescent":true,"health":"ok"}}`
+				_, _ = fmt.Fprintf(p.Stdout, "Content-Length: %d\r\n\r\n%s", len(said), said)
+			}
 			if m.ID == nil {
 				if m.Method == "textDocument/didChange" && all["after"] != "" && strings.Contains(string(body), "hi_you") {
 					all["textDocument/references"] = all["after"]
 				}
+				changed = changed || strings.Contains(string(body), "hi_you")
 				continue
 			}
 			answer := all[m.Method]
+			if changed && m.Method == "textDocument/diagnostic" && all["wrong"] != "" && strings.Contains(string(body), all["wrong"]) {
+				answer = `{"items":[{"severity":1,"message":"no such form","range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}}}]}`
+			}
 			if answer == "" {
 				answer = "null"
 			}
@@ -66,9 +74,12 @@ func servedTree(t *testing.T, answers map[string]string) Tree {
 	t.Cleanup(w.Close)
 	return one().Of(fstest.MapFS{
 		"a.py": {Data: []byte("def greet():\n    return 1\n")}, "b.py": {Data: []byte("from a import greet\ngreet()\n")},
-		"f.py": {Data: []byte("class F:\n    def __len__(self):\n        return 1\ndef test_it():\n    pass\n")},
-		"e.py": {Data: []byte("hi_you = 3\n")},
-		"c.py": {Data: []byte("greet = 2\n")}, "d.py": {Data: []byte("class D:\n    def other(self):\n        return 1\nclass E(D):\n    def other(self):\n        return 2\n")},
+		"f.py":   {Data: []byte("class F:\n    def __len__(self):\n        return 1\ndef test_it():\n    pass\n")},
+		"e.py":   {Data: []byte("hi_you = 3\n")},
+		"m.js":   {Data: []byte("export class M {\n  mark() {}\n}\nuse({ mark: 1 })\n")},
+		"t.ts":   {Data: []byte("export type T = { kind: string }\nexport type U = { kind: string }\n")},
+		"lib.rs": {Data: []byte("/// ```\n/// c::made();\n/// ```\npub fn made() {}\n")},
+		"c.py":   {Data: []byte("greet = 2\n")}, "d.py": {Data: []byte("class D:\n    def other(self):\n        return 1\nclass E(D):\n    def other(self):\n        return 2\n")},
 	}).Asking(w)
 }
 
@@ -128,6 +139,7 @@ func TestServedRename(t *testing.T) {
 		"overlaps":     {map[string]string{"textDocument/rename": renames(`"file:///r/a.py":[`+edit(0, 4, 9)+`,`+edit(0, 3, 9)+`]`, `"file:///r/b.py":[`+edit(1, 0, 5)+`,`+edit(0, 14, 19)+`]`)}, "overlap"},
 		"cannot tell":  {map[string]string{"textDocument/definition": "[]"}, "cannot tell"},
 		"captures":     {map[string]string{after: strings.TrimSuffix(moved, "]") + `,` + spot("e.py", 0, 0, 6) + `]`}, "there is another hi_you"},
+		"breaks":       {map[string]string{after: moved, "wrong": "c.py"}, "c.py:1 would have an error: no such form"},
 		"is captured":  {map[string]string{after: `[` + spot("a.py", 0, 4, 10) + `]`}, "something else"},
 	} {
 		_, err := servedTree(t, f.answers).Rename(t.Context(), "greet", "a.py", "hi_you")
@@ -138,6 +150,17 @@ func TestServedRename(t *testing.T) {
 	for _, symbol := range []string{"F.__len__", "test_it"} {
 		if _, err := servedTree(t, nil).Rename(t.Context(), symbol, "f.py", "hi_you"); err == nil || !strings.Contains(err.Error(), "called by its name") {
 			t.Error(symbol, err)
+		}
+	}
+	// Members that belong together by their names alone, and what stands in comments.
+	for _, f := range []struct{ file, symbol, at, other, want string }{
+		{"m.js", "M.mark", spot("m.js", 1, 2, 6), spot("m.js", 3, 6, 10), "m.js:4: use({ mark: 1 })"},
+		{"t.ts", "T.kind", spot("t.ts", 0, 18, 22), spot("t.ts", 1, 18, 22), "t.ts:2: export type U"},
+		{"lib.rs", "made", spot("lib.rs", 3, 7, 11), "", "lib.rs:2: /// c::made();"},
+	} {
+		answers := map[string]string{"textDocument/references": `[` + f.at + `]`, "textDocument/definition": `[` + f.other + `]`}
+		if _, err := servedTree(t, answers).Rename(t.Context(), f.symbol, f.file, "hi_you"); err == nil || !strings.Contains(err.Error(), f.want) {
+			t.Errorf("%s: %v", f.symbol, err)
 		}
 	}
 	none := map[string]string{"textDocument/references": `[` + spot("d.py", 1, 8, 13) + `]`, "textDocument/definition": `[` + spot("d.py", 4, 8, 13) + `]`}
