@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +168,38 @@ func TestAnalyzersOfTheProject(t *testing.T) {
 		if got := found(v); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q; %v", name, got, tt.want, v.Reasons)
 		}
+	}
+}
+
+// Clippy itself, in a crate of a workspace that is not the repository: what a changed line
+// brought counts; what the base had, in a line that stayed or that changed, does not.
+func TestClippy(t *testing.T) {
+	if exec.Command("cargo", "clippy", "--version").Run() != nil {
+		t.Skip("there is no clippy")
+	}
+	const had = "pub fn first(v: &[i32]) -> bool {\n    return v.len() == 1;\n}\n\npub fn second(n: i32) -> i32 {\n    return n;\n}\n"
+	w := newWorld(t, map[string]string{
+		"state.txt": "bad\n", "Cargo.lock": "", "rust/Cargo.toml": "[workspace]\nmembers = [\"crates/a\"]\nresolver = \"2\"\n",
+		"rust/crates/a/Cargo.toml": "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2021\"\n", "rust/crates/a/src/lib.rs": had,
+	})
+	w.commands = check.Commands{Test: "cd rust && grep -q good ../state.txt"}
+	w.options.Quality = func(context.Context, agency.RunID) (*agency.QualityRules, error) { return &agency.QualityRules{}, nil }
+	w.verifier = verify.New(w.options)
+	spec := w.lintedChange(map[string]string{
+		"rust/crates/a/src/lib.rs": strings.Replace(had, "return n;", "return n + 1;", 1) + "\npub fn third(v: &[i32]) -> bool {\n    v.len() == 0\n}\n",
+	})
+	v := w.verify(spec)
+	if v.Quality == nil {
+		t.Fatalf("no score: %v", v.Reasons)
+	}
+	var got []string
+	for _, f := range v.Quality.Findings {
+		if f.Analyzer == "clippy" {
+			got = append(got, f.Where()+" "+f.Rule)
+		}
+	}
+	if want := []string{"rust/crates/a/src/lib.rs:10 clippy::len_zero"}; !slices.Equal(got, want) || len(v.Quality.Failed) > 0 {
+		t.Errorf("%q, want %q; failed %q", got, want, v.Quality.Failed)
 	}
 }
 

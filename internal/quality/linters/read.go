@@ -74,8 +74,8 @@ func said(last string, err error) string {
 	return last
 }
 
-// file is the changed file that a name stands for: relative to where the call ran, or to
-// the repository. Another is none of what it was asked about.
+// file is the changed file that a name stands for: relative to where the call ran, or to a
+// folder above, as that of a workspace of Cargo is. Another is none of what it was asked about.
 func (c Call) file(name, root string) (string, bool) {
 	if filepath.IsAbs(name) {
 		rel, err := filepath.Rel(root, name)
@@ -84,12 +84,14 @@ func (c Call) file(name, root string) (string, bool) {
 		}
 		return rel, slices.Contains(c.Files, rel)
 	}
-	for _, p := range []string{path.Join(c.Dir, name), path.Clean(name)} {
-		if slices.Contains(c.Files, p) {
+	for dir := c.Dir; ; dir = path.Dir(dir) {
+		if p := path.Join(dir, name); slices.Contains(c.Files, p) {
 			return p, true
 		}
+		if dir == "." {
+			return "", false
+		}
 	}
-	return "", false
 }
 
 func sarif(out []byte, root string) ([]agency.QualityFinding, error) {
