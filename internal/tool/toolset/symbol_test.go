@@ -17,8 +17,8 @@ import (
 	"agency/internal/tool"
 )
 
-// symbols is the engine of all tests: grammars are loaded once.
-var symbols = sync.OnceValue(func() *codebase.Engine {
+// engine is that of all tests: grammars are loaded once.
+var engine = sync.OnceValue(func() *codebase.Engine {
 	return codebase.New(code.New(code.Options{}), func() gotypes.Place { return gotypes.FindPlace(os.Getenv) }, nil)
 })
 

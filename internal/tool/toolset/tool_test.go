@@ -109,7 +109,7 @@ func (nothingDecided) Note(context.Context, agency.SharedDecision) (agency.Share
 func env(files *tool.Files) *tool.Env {
 	w := &world{}
 	if files != nil {
-		files.Symbols = symbols()
+		files.Symbols = engine()
 	}
 	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Task: tool.Task{Criteria: []string{"goal"}}}
 }
