@@ -66,6 +66,7 @@ type extraction struct {
 	outs     []*types.Var // what the function reads of the lines
 	fresh    map[*types.Var]bool
 	known    map[token.Pos]*types.Var
+	returns  bool // the lines end the function, and are called in its return
 }
 
 func (x *extraction) line(p token.Pos) int { return x.p.set.Position(p).Line }
@@ -175,9 +176,10 @@ func (x *extraction) flow() error {
 				walk(c, loops, switches+1, literals)
 				return false
 			case *ast.ReturnStmt:
-				if literals == 0 {
-					say(c, "a return of the function around it")
+				if literals == 0 && !x.ends() {
+					say(c, "a return of the function around it, which does not always end with these lines")
 				}
+				x.returns = x.returns || literals == 0
 			case *ast.DeferStmt:
 				if literals == 0 {
 					say(c, "a defer, which would run earlier")
@@ -203,6 +205,37 @@ func (x *extraction) flow() error {
 	return nil
 }
 
+// ends tells whether the function may always end with the lines: what they are called in is
+// its return then, and the compiler tells whether one is missing. The lines of a function
+// without results have to be its last, or to end with a return. Named results are others'
+// to read, and a function literal has results of its own.
+func (x *extraction) ends() bool {
+	results, last := x.fn.Type.Results, x.stmts[len(x.stmts)-1]
+	within := false
+	ast.Inspect(x.fn.Body, func(n ast.Node) bool {
+		lit, ok := n.(*ast.FuncLit)
+		within = within || ok && lit.Pos() <= x.from && x.to <= lit.End()
+		return !within
+	})
+	switch {
+	case within, results != nil && len(results.List) > 0 && len(results.List[0].Names) > 0:
+		return false
+	case results == nil:
+		_, ok := last.(*ast.ReturnStmt)
+		return ok || x.last()
+	}
+	switch last.(type) {
+	case *ast.ReturnStmt, *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt, *ast.ForStmt, *ast.BlockStmt, *ast.ExprStmt:
+		return true
+	}
+	return false
+}
+
+// last tells whether nothing of the function follows the lines.
+func (x *extraction) last() bool {
+	return x.fn.Body.List[len(x.fn.Body.List)-1] == x.stmts[len(x.stmts)-1]
+}
+
 // write writes the file with the function behind the one that it is taken from.
 func (x *extraction) write() ([]byte, error) {
 	if x.fn.Type.TypeParams != nil || x.fn.Recv != nil && genericReceiver(x.fn.Recv) {
@@ -224,14 +257,22 @@ func (x *extraction) write() ([]byte, error) {
 		return nil, err
 	}
 	call := x.name + "(" + names(x.ins) + ")"
-	if len(x.outs) > 0 {
+	own := x.fn.Type.Results
+	switch {
+	case x.returns && own != nil:
+		call = "return " + call
+	case x.returns && !x.last():
+		call += "\nreturn"
+	case len(x.outs) > 0:
 		call = names(x.outs) + x.assignment() + call
 	}
 	head, end := x.at(x.from), x.at(x.to)
 	body := string(x.text[lineBegin(x.text, head):end])
 	var fn strings.Builder
 	fn.WriteString("\n\nfunc " + x.name + "(" + strings.Join(params, ", ") + ")")
-	if len(results) > 0 {
+	if x.returns && own != nil {
+		fn.WriteString(" " + string(x.text[x.at(own.Pos()):x.at(own.End())]))
+	} else if len(results) > 0 {
 		types := make([]string, len(results))
 		for i, r := range results {
 			_, types[i], _ = strings.Cut(r, " ")

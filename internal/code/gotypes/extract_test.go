@@ -69,6 +69,42 @@ func Generic[T any](v T) T {
 	w := v
 	return w
 }
+
+func Nothing(list []int) {
+	for i, n := range list {
+		n++
+		if n > 3 {
+			println(i, n)
+			return
+		}
+		list[i] = n
+	}
+	if len(list) > 2 {
+		return
+	}
+	println("short")
+}
+
+func Named(n int) (out int, err error) {
+	if n > 0 {
+		return n, nil
+	}
+	f := func() int {
+		n := 4
+		return n
+	}
+	return f(), nil
+}
+
+func Case(n int) (string, error) {
+	switch n {
+	case 1:
+		n += 2
+		return fmt.Sprint(n), nil
+	default:
+		return "", nil
+	}
+}
 `
 
 // The lines become a function that is given what they read and gives back what is read of
@@ -83,6 +119,16 @@ func TestExtract(t *testing.T) {
 		{22, 22, []string{"\textracted(mean)\n", "func extracted(mean int) {"}},
 		{12, 17, nil}, // the end of the loop, not its beginning
 		{44, 48, []string{"var word string", "last, word = extracted(last, i)"}},
+		{22, 26, []string{"\treturn extracted(total, mean)\n}", "func extracted(total int, mean int) (int, error) {"}},
+		{26, 26, []string{"\treturn extracted(total, mean)\n}"}},
+		{23, 25, nil}, // it does not always return
+		{63, 64, []string{"\t\t\textracted(i, n)\n\t\t\treturn\n\t\t}", "func extracted(i int, n int) {"}},
+		{68, 71, []string{"\t}\n\textracted(list)\n}"}},
+		{68, 70, nil}, // what follows would run
+		{75, 77, nil}, // of named results
+		{79, 80, nil}, // of a literal
+		{88, 89, []string{"case 1:\n\t\treturn extracted(n)\n\tdefault", "func extracted(n int) (string, error) {"}},
+		{86, 92, []string{"{\n\treturn extracted(n)\n}"}},
 		{10, 17, []string{"var count int\n\ttotal, count = extracted(list, limit, total)"}},
 	} {
 		files := tree(work)
@@ -111,7 +157,8 @@ func TestExtractRefused(t *testing.T) {
 		from, to   int
 		name, want string
 	}{
-		{22, 26, "x", "a return"},
+		{22, 25, "x", "missing return"},
+		{75, 77, "x", "a return"},
 		{12, 14, "x", "a jump"},
 		{34, 34, "x", "b is shared"},
 		{35, 35, "x", "n is shared"},

@@ -159,6 +159,9 @@ func (x *extraction) sort(uses map[*types.Var]*use) error {
 			}
 		}
 	}
+	if x.returns {
+		x.outs = nil // nothing of the function runs behind them
+	}
 	order := func(a, b *types.Var) int { return cmp.Compare(a.Pos(), b.Pos()) }
 	slices.SortFunc(x.ins, order)
 	slices.SortFunc(x.outs, order)
