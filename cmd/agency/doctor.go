@@ -21,9 +21,10 @@ func doctorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the machine, or with --run a run's record, tree and leftovers", Args: none,
 		Long: `Checks git, the sandbox (by trying to break out of it), what it does not show and
-what was left running, keys, commands, disk and the store. With --run it checks
-one run: its record, its history, its sums, and that nothing of it was left
-behind. Exit code 4 when something is bad.
+what was left running, keys, commands, disk and the store. Of each command it names
+the program that is absent in the sandbox and how to install it, and runs none. With
+--run it checks one run: its record, its history, its sums, and that nothing of it was
+left behind. Exit code 4 when something is bad.
 
 With --overseer it reads a history of events, as 'agency watch RUN --json' prints
 it, and prints what the overseer's detectors find in it, as JSON: an array of

@@ -193,7 +193,9 @@ func (c *packages) Tools(ctx context.Context, place sandbox.Place, contract agen
 			continue
 		}
 		at, there := filepath.Join(place.At, filepath.FromSlash(d.Folder)), false
-		if c.o.Runner.Tier() != sandbox.TierFull {
+		if d.Host == filepath.Join(place.Root, filepath.FromSlash(d.Folder)) {
+			there = true // the user's own checkout
+		} else if c.o.Runner.Tier() != sandbox.TierFull {
 			if there, err = c.copied(root, place, d.Folder, d.Host, len(d.Changed(root)) == 0 && d.real()); err != nil {
 				return t, fmt.Errorf("copy of %s: %w", d.Folder, err)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/check/detect"
 	"agency/internal/git"
 	"agency/internal/sandbox"
 	"agency/internal/slots"
@@ -75,6 +76,10 @@ type Machine struct {
 	// there are no tests.
 	Commands check.Commands
 	Untested bool
+	// Lacks are the programs that Commands start and the sandbox does not have; Absent
+	// is why they find packages or modules of theirs missing, or were not looked at.
+	Lacks  []detect.Lack
+	Absent error
 	// Refused are what the repository's tools name and commands do not see, and why
 	// (detect.Found.Refused).
 	Refused []string
@@ -220,15 +225,40 @@ func (m Machine) checkKeys() []Finding {
 	return fs
 }
 
+// checkCommands says what checks a change, and which of them cannot start: without
+// the tests no run begins, without the others they are red before and after.
 func (m Machine) checkCommands() []Finding {
+	var fs []Finding
 	switch by := agency.CheckedBy(m.Commands.Kinds()...); {
-	case m.Commands.Test != "":
-		return []Finding{ok("commands", "test %q, lint %q, build %q", m.Commands.Test, m.Commands.Lint, m.Commands.Build)}
-	case m.Untested:
-		return []Finding{ok("commands", "there are no tests, as commands.test says: %s", by)}
+	case m.Commands.Test == "" && m.Untested:
+		fs = append(fs, ok("commands", "there are no tests, as commands.test says: %s", by))
+	case m.Commands.Test == "":
+		fs = append(fs, warn("commands", "set commands.test in agency.yaml, to \"\" where there are no tests", "no test command is known: %s", by))
 	default:
-		return []Finding{warn("commands", "set commands.test in agency.yaml, to \"\" where there are no tests", "no test command is known: %s", by)}
+		fs = append(fs, ok("commands", "%s", m.lines()))
 	}
+	for _, l := range m.Lacks {
+		level := warn
+		if l.Refused() {
+			level = bad
+		}
+		fs = append(fs, level("commands."+string(l.Command), l.Mend, "`%s` cannot start: %s", l.Line, l.What))
+	}
+	if m.Absent != nil {
+		fs = append(fs, ofError("commands", m.Absent))
+	}
+	return fs
+}
+
+// lines are the commands, the tests first.
+func (m Machine) lines() string {
+	kinds := m.Commands.Kinds()
+	slices.Reverse(kinds)
+	said := make([]string, len(kinds))
+	for i, k := range kinds {
+		said[i] = fmt.Sprintf("%s %q", k, m.Commands.Command(k).Line)
+	}
+	return strings.Join(said, ", ")
 }
 
 // checkResources says how many commands could have each now.

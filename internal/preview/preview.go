@@ -19,6 +19,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/bounded"
+	"agency/internal/check"
 	"agency/internal/check/detect"
 	"agency/internal/config"
 	"agency/internal/doctor"
@@ -197,14 +198,17 @@ func (r *Repo) Detect(ctx context.Context, root *os.Root) (d config.Detected, ad
 // Machine is what a run of a configuration would find here, for doctor.
 func (r *Repo) Machine(ctx context.Context, l *config.Loaded) (doctor.Machine, error) {
 	m := doctor.Machine{StateDir: r.Files.State, Sets: r.Schema}
-	cfg := l.Config
+	cfg, trust := l.Config, r.RequireTrust(l)
 	if r.At.WorkTree != "" {
 		s, err := settings.Resolve(l, r.At.WorkTree, nil, r.Env)
 		if err != nil {
 			return m, err
 		}
 		cfg, m.Untested = s.Config, s.Untested
-		m.Refused, m.Toolchain = r.refused(ctx, host.RunConfig{Config: cfg, Env: config.ToolEnv(r.Env)})
+		m.Absent = trust
+		if err := r.around(ctx, host.RunConfig{Config: cfg, Env: config.ToolEnv(r.Env)}, &m); err != nil {
+			return m, err
+		}
 	}
 	m.Loopback = cfg.Sandbox.Loopback == "allow"
 	m.Commands = host.RunConfig{Config: cfg}.Commands()
@@ -213,24 +217,44 @@ func (r *Repo) Machine(ctx context.Context, l *config.Loaded) (doctor.Machine, e
 	return m, nil
 }
 
-// refused are what a run's toolchains would name and its commands not see. The
-// error says why there are no toolchains; that there is no sandbox is told by its
-// own finding.
-func (r *Repo) refused(ctx context.Context, c host.RunConfig) ([]string, error) {
-	runner, err := sandbox.New(sandbox.Options{Mode: sandbox.Mode(c.Config.Sandbox.Mode), StateDir: r.State, Hidden: r.Hidden, Idle: -1})
+// around finds what commands of the checkout would have around them: what a run's
+// toolchains name and they do not see, why there are no toolchains, and what they
+// start and do not have, which nobody asks by a configuration that is not trusted.
+// That there is no sandbox is told by its own finding.
+func (r *Repo) around(ctx context.Context, c host.RunConfig, m *doctor.Machine) (err error) {
+	runner, err := sandbox.New(sandbox.Options{
+		Mode: sandbox.Mode(c.Config.Sandbox.Mode), Loopback: c.Config.Sandbox.Loopback == "allow", StateDir: r.State, Hidden: r.Hidden, Idle: -1,
+	})
 	if err != nil {
-		return nil, nil //nolint:nilerr // as above
+		return nil //nolint:nilerr // as above
 	}
 	defer func() { _ = runner.Close() }() // never fails
 	root, err := os.OpenRoot(r.At.WorkTree)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = root.Close() }() // only read
 	found, err := detect.Toolchain(ctx, detect.Input{
 		Repo: bounded.FS(root), Dir: r.At.WorkTree, Env: c.Getenv, Sight: runner.Sight(r.At.WorkTree), Commands: c.Commands(),
 	})
-	return found.Refused, err
+	if m.Refused, m.Toolchain = found.Refused, err; err != nil || m.Absent != nil {
+		return nil
+	}
+	layers, err := tempDir(r.At.WorkTree) // of caches: what a question writes is no part of them
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, resources.RemoveTree(layers)) }()
+	m.Lacks, m.Absent = detect.Startable(ctx, detect.Base{
+		Runner: runner, Checker: check.New(check.Options{
+			Runner: runner, Environment: found.Environment, LayerDir: layers, Reads: resources.Reads(r.At.WorkTree, c.Config.Sandbox.Read),
+			Dependencies: found.Dependencies, Finder: detect.Finder{},
+		}),
+		Subject: check.Subject{Place: sandbox.Place{Root: r.At.WorkTree, At: r.At.WorkTree, ReadOnly: true}, Stage: check.StageBase},
+		Root:    root, Repo: r.At.WorkTree, Commands: c.Commands(), Env: c.Getenv,
+		Online: runner.Tier() == sandbox.TierNone || len(c.Config.Sandbox.AllowHosts) > 0,
+	})
+	return nil
 }
 
 func keysOf(l *config.Loaded, workTree string) []doctor.Key {

@@ -18,6 +18,7 @@ import (
 // Base is a checkout of what a run starts from.
 type Base struct {
 	Checker *check.Checker
+	Runner  check.Runner // of the checker
 	Subject check.Subject
 	Root    *os.Root // the checkout
 	Repo    string   // the user's own, in which packages are installed
@@ -74,6 +75,24 @@ func AbsentPackages(ctx context.Context, b Base) error {
 	}
 	return agency.Errorf(agency.KindInvalid, "packages that the tests need are not installed, and the sandbox has no network: %s", strings.Join(named, ", ")).
 		WithMend("%s", mendBy(m.Checkout, b.Repo, units...))
+}
+
+// Startable says what keeps commands of a base from starting, and runs none of them:
+// programs that they lack, and packages or modules that are not installed, which is an
+// error that says how to install them.
+func Startable(ctx context.Context, b Base) ([]Lack, error) {
+	lacks, _, err := Lacking(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := AbsentPackages(ctx, b); err != nil {
+		return lacks, err
+	}
+	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Timeout: maxProbe})
+	if err != nil {
+		return lacks, err
+	}
+	return lacks, MissingModules(ctx, b.Runner, spec, bounded.FS(b.Root), b.Commands)
 }
 
 // How long one question before a start may take, and all of them together.

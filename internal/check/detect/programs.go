@@ -19,56 +19,70 @@ import (
 // which other commands cannot run. What is missing for the build, the types or
 // the linter alone is a note each: such a command is red before and after.
 func AbsentPrograms(ctx context.Context, b Base) (notes []string, err error) {
+	lacks, notes, err := Lacking(ctx, b)
+	var refused, noted []Lack
+	for _, l := range lacks {
+		if l.Refused() {
+			refused = append(refused, l)
+			continue
+		}
+		noted = append(noted, l)
+		notes = append(notes, fmt.Sprintf("%s cannot run, and is red before and after: %s; mend: %s", l.command(), l.What, l.Mend))
+	}
+	if err != nil || len(refused) == 0 {
+		return notes, err
+	}
+	return nil, refusal(append(refused, noted...))
+}
+
+// Lacking are the programs that commands of a base start and the sandbox does not
+// have, in the order of the commands; none of them is run. The notes are of programs
+// that are there in another version than the base asks for.
+func Lacking(ctx context.Context, b Base) (lacks []Lack, notes []string, err error) {
 	needs := check.Needs(b.Commands, bounded.FS(b.Root))
 	m := b.machine()
 	if !slices.ContainsFunc(needs, func(n check.Need) bool { return !required(n.Name) && !unjudged(m, n) }) {
-		return nil, nil // without what is required there is no toolchain either
+		return nil, nil, nil // without what is required there is no toolchain either
 	}
 	absent, err := b.probe(ctx, m, needs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var refused, noted []lack
 	for i, n := range needs {
 		if unjudged(m, n) {
 			continue
 		}
-		l := lack{need: n}
+		l := Lack{Need: n}
 		for _, of := range programs() {
 			if of.Other != nil {
 				if note := of.Other(ctx, m, n.Need); note != "" && !slices.Contains(notes, note) {
 					notes = append(notes, note)
 				}
 			}
-			if of.Fetches != nil && l.what == "" {
-				l.what, l.mend = of.Fetches(ctx, m, n.Need)
+			if of.Fetches != nil && l.What == "" {
+				l.What, l.Mend = of.Fetches(ctx, m, n.Need)
 			}
 		}
-		if l.what == "" && certain(needs, absent, i) {
-			l.what, l.mend = lacks(m, n)
+		if l.What == "" && certain(needs, absent, i) {
+			l.What, l.Mend = lacking(m, n)
 		}
-		switch {
-		case l.what == "":
-		case n.Command == agency.CheckTest || n.Command == agency.CheckSetup:
-			refused = append(refused, l)
-		default:
-			noted = append(noted, l)
-			notes = append(notes, fmt.Sprintf("%s cannot run, and is red before and after: %s; mend: %s", l.command(), l.what, l.mend))
+		if l.What != "" {
+			lacks = append(lacks, l)
 		}
 	}
-	if len(refused) == 0 {
-		return notes, nil
-	}
-	return nil, refusal(append(refused, noted...))
+	return lacks, notes, nil
 }
 
-// lack is a need that is not met.
-type lack struct {
-	need       check.Need
-	what, mend string
+// Lack is a need that is not met: what is missing, and what to do.
+type Lack struct {
+	check.Need
+	What, Mend string
 }
 
-func (l lack) command() string { return fmt.Sprintf("commands.%s `%s`", l.need.Command, l.need.Line) }
+// Refused tells whether no run begins without it.
+func (l Lack) Refused() bool { return l.Command == agency.CheckTest || l.Command == agency.CheckSetup }
+
+func (l Lack) command() string { return fmt.Sprintf("commands.%s `%s`", l.Command, l.Line) }
 
 // certain tells whether a need is missing and nothing that runs before it may
 // have installed it.
@@ -78,23 +92,23 @@ func certain(needs []check.Need, absent []bool, i int) bool {
 
 // refusal says all that is missing, each thing once, and which commands cannot
 // run for it.
-func refusal(lacks []lack) error {
+func refusal(lacks []Lack) error {
 	var says, mends []string
 	for i, l := range lacks {
-		said := slices.ContainsFunc(lacks[:i], func(o lack) bool { return o.need.Same(l.need) })
+		said := slices.ContainsFunc(lacks[:i], func(o Lack) bool { return o.Same(l.Need) })
 		switch {
 		case i == 0:
-			says = append(says, l.command()+" cannot run: "+l.what)
-		case said && l.need.Command == lacks[0].need.Command:
+			says = append(says, l.command()+" cannot run: "+l.What)
+		case said && l.Command == lacks[0].Command:
 		case said:
 			says = append(says, "nor can "+l.command())
-		case l.need.Command == lacks[0].need.Command:
-			says = append(says, l.what)
+		case l.Command == lacks[0].Command:
+			says = append(says, l.What)
 		default:
-			says = append(says, l.command()+" cannot run either: "+l.what)
+			says = append(says, l.command()+" cannot run either: "+l.What)
 		}
-		if !said && !slices.Contains(mends, l.mend) {
-			mends = append(mends, l.mend)
+		if !said && !slices.Contains(mends, l.Mend) {
+			mends = append(mends, l.Mend)
 		}
 	}
 	return agency.Errorf(agency.KindInvalid, "%s", strings.Join(says, "; ")).WithMend("%s", strings.Join(mends, "; "))
@@ -172,8 +186,8 @@ func there(n check.Need) string {
 	return found
 }
 
-// lacks says what is missing, and how to mend it.
-func lacks(m *ecosystem.Machine, n check.Need) (what, mend string) {
+// lacking says what is missing, and how to mend it.
+func lacking(m *ecosystem.Machine, n check.Need) (what, mend string) {
 	by := ""
 	if n.Script != "" {
 		by = ", which " + n.Script + " starts,"

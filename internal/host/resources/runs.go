@@ -202,7 +202,7 @@ func (r *Runs) build(ctx context.Context, repo string, c host.RunConfig) (*resou
 	if b.tools, err = detect.Toolchain(ctx, detect.Input{Repo: bounded.FS(root), Dir: repo, Env: c.Getenv, Sight: b.runner.Sight(repo), Commands: c.Commands()}); err != nil {
 		return nil, err
 	}
-	b.reads = readsOf(repo, c.Config.Sandbox.Read)
+	b.reads = Reads(repo, c.Config.Sandbox.Read)
 	for _, m := range b.reads {
 		if err := b.runner.MayShow(m.Host); err != nil {
 			return nil, err
@@ -261,7 +261,8 @@ func agentLayer(stateDir string) string {
 	return filepath.Join(layersOf(stateDir), string(check.LayerAgents))
 }
 
-func readsOf(repo string, paths []string) []sandbox.Mount {
+// Reads are the folders that a configuration shows to commands besides.
+func Reads(repo string, paths []string) []sandbox.Mount {
 	mounts := make([]sandbox.Mount, 0, len(paths))
 	for _, p := range paths {
 		if !filepath.IsAbs(p) {
