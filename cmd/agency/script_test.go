@@ -44,6 +44,10 @@ func goEnv(name string) string { return goEnvs()[name] }
 // and junit where the system brings what Maven and Gradle need to test without a
 // network, venv where Python makes environments with pip.
 func conditions(cond string) (bool, error) {
+	if cond == "yarn1" { // the one whose options later ones have no more
+		version, err := exec.Command("yarn", "--version").Output()
+		return err == nil && strings.HasPrefix(string(version), "1."), nil
+	}
 	if cond == "sandbox" {
 		_, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeFull})
 		return err == nil, nil

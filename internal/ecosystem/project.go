@@ -129,6 +129,9 @@ type Dependencies struct {
 	Absent func(m *Machine, u Unit, changed func() []string, test string) []string
 	Asked  func(c *Checkout, u Unit) []Package
 	Denied func(u Unit, output string) []string
+	// Relink, where set, is the line that a person needs in the place of Setup's, whose
+	// packages no checkout would find; "": Setup's does.
+	Relink func(c *Checkout, u Unit) string
 
 	// Modules asks in the sandbox which modules are missing; nil: nobody does.
 	Modules *ModuleQuestion

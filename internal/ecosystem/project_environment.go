@@ -68,7 +68,7 @@ func (b *Builder) Show(path string) bool {
 
 // ShowAt shows what a path leads to at another.
 func (b *Builder) ShowAt(path, at string, by agency.Naming, who string) bool {
-	if OfSystem(filepath.Clean(path)) {
+	if clean := filepath.Clean(path); clean == at && OfSystem(clean) {
 		return true
 	}
 	real, ok := b.m.Resolve(path)

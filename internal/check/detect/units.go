@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -88,7 +89,11 @@ func mendBy(c *ecosystem.Checkout, repo string, units ...ecosystem.Unit) string 
 			line = ecosystem.JoinLines(line, ecosystem.Exclude(u.Folder))
 		}
 		of := managedBy(u.Manager)
-		setup = ecosystem.JoinLines(setup, of.Setup(c, u, false))
+		install := of.Setup(c, u, false)
+		if of.Relink != nil {
+			install = cmp.Or(of.Relink(c, u), install)
+		}
+		setup = ecosystem.JoinLines(setup, install)
 		if lock := path.Join(u.Dir, of.Leaves); of.Leaves != "" && !c.Exists(lock) && !ecosystem.Exist(filepath.Join(repo, filepath.FromSlash(lock))) {
 			clean = ecosystem.JoinLines(clean, "rm "+ecosystem.Quote(lock))
 		}

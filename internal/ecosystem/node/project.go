@@ -44,7 +44,7 @@ func project() ecosystem.Project {
 			Setup:  setup,
 			Reader: packagesOf, Unread: []string{"bun.lock", "bun.lockb"},
 			HostFiles: []string{".npmrc", ".yarnrc", ".yarnrc.yml"}, Hosts: hosts, Registries: registries,
-			Users: nodeUsers, Absent: nodeAbsent,
+			Users: nodeUsers, Absent: nodeAbsent, Relink: relink,
 		},
 		Toolchain: ecosystem.Toolchain{
 			Tool: "node", Names: []string{"nodejs", "node"}, Looks: "node",
@@ -100,7 +100,7 @@ func nodeToolchain(ctx context.Context, m *ecosystem.Machine) (ecosystem.Environ
 	}
 	for _, pm := range []string{pnpm, yarn, npm} {
 		at, real, err := m.Look(pm)
-		if err != nil || ecosystem.OfSystem(real) || strings.HasPrefix(real, filepath.Dir(filepath.Dir(exe))+"/") {
+		if err != nil || ecosystem.OfSystem(at) || strings.HasPrefix(at, filepath.Dir(filepath.Dir(exe))+"/") {
 			continue
 		}
 		pkg := packageOf(real)

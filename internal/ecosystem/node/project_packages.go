@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -70,8 +71,11 @@ func nodeAbsent(host *ecosystem.Machine, u ecosystem.Unit, changed func() []stri
 			add(name, spec)
 		}
 	}
-	if len(want) == 0 {
+	if len(want) == 0 || loaded(host.Checkout, dir) {
 		return nil
+	}
+	if unloaded(host.Checkout, dir) {
+		return []string{strings.Join(slices.Sorted(maps.Keys(want)), ", ") + " (yarn's loader .pnp.cjs is not committed, without which no checkout finds them)"}
 	}
 	for name, version := range lockedAt(host.Checkout, dir, m) {
 		if _, ok := want[name]; ok {
@@ -165,10 +169,12 @@ func setupIn(c *ecosystem.Checkout, u ecosystem.Unit) string {
 		return "pnpm install --no-lockfile"
 	case yarn:
 		switch lock := c.Text(path.Join(u.Dir, "yarn.lock")); {
+		case berry(c, u.Dir) && lock == "":
+			return "yarn install --no-immutable" // it knows no run without a lockfile
+		case berry(c, u.Dir):
+			return "yarn install --immutable"
 		case lock == "":
 			return "yarn install --no-lockfile"
-		case strings.Contains(lock, "__metadata:"):
-			return "yarn install --immutable"
 		}
 		return "yarn install --frozen-lockfile"
 	}
@@ -444,6 +450,7 @@ func lockedByYarn(text string, m manifestJS) map[string]string {
 	versions := map[string]string{}
 	for _, e := range yarnLocked.FindAllStringSubmatch(text, -1) {
 		for key := range strings.SplitSeq(strings.ReplaceAll(e[1], `"`, ""), ", ") {
+			key, _, _ = strings.Cut(key, "::") // what follows binds a file to whose it is
 			versions[key] = e[2]
 		}
 	}

@@ -132,12 +132,18 @@ func pinnedManager(ctx context.Context, m *ecosystem.Machine, n ecosystem.Need) 
 		return "", ""
 	}
 	at, real, err := m.Look(n.Name)
-	if err != nil || m.Online || m.Installs {
+	if m.Online || m.Installs {
 		return "", ""
 	}
 	name, version, file := packageManagerOf(m, n)
 	if name != n.Name {
 		version = ""
+	}
+	switch {
+	case err != nil && n.Name == yarn && major(version) > 1: // npm has no later one under this name
+		return fmt.Sprintf("%s asks for yarn@%s, and no yarn is in PATH", file, version), "corepack enable && corepack prepare yarn@" + version
+	case err != nil:
+		return "", ""
 	}
 	if strings.Contains(real, "/corepack/") {
 		store := m.Value("COREPACK_HOME", m.Home(".cache", "node", "corepack"))
@@ -243,4 +249,43 @@ func ownYarn(m *ecosystem.Machine, dir string) bool {
 		}
 	}
 	return false
+}
+
+// loaded tells whether the repository itself brings the loader of yarn by which packages
+// are found.
+func loaded(c *ecosystem.Checkout, dir string) bool {
+	for at := range ecosystem.Upward(dir) {
+		if _, ok := c.Has(at, ".pnp.cjs", ".pnp.js"); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// unloaded tells whether packages are found by yarn's loader alone, and a checkout does
+// not have it.
+func unloaded(c *ecosystem.Checkout, dir string) bool {
+	return berry(c, dir) && !folderLinker.MatchString(c.Text(path.Join(dir, ".yarnrc.yml"))) && !loaded(c, dir)
+}
+
+// folderLinker are the linkers of yarn that install into node_modules.
+var folderLinker = regexp.MustCompile(`(?m)^nodeLinker:\s*["']?(?:node-modules|pnpm)\b`)
+
+// berry tells whether a folder is one of yarn 2 or later, by its lockfile, or where it has
+// none by the version that it asks for.
+func berry(c *ecosystem.Checkout, dir string) bool {
+	if lock := c.Text(path.Join(dir, "yarn.lock")); lock != "" {
+		return strings.Contains(lock, "__metadata:")
+	}
+	name, version, _ := strings.Cut(readManifestJS(c, dir).PackageManager, "@")
+	return name == yarn && major(version) > 1 || name == "" && c.Exists(path.Join(dir, ".yarnrc.yml"))
+}
+
+// relink is what makes installed packages visible to every checkout, where installing them
+// does not.
+func relink(c *ecosystem.Checkout, u ecosystem.Unit) string {
+	if u.Manager != yarn || !unloaded(c, u.Dir) {
+		return ""
+	}
+	return ecosystem.InDir(u.Dir, "yarn config set nodeLinker node-modules && yarn install")
 }

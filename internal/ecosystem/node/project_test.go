@@ -28,7 +28,7 @@ func TestLockedAt(t *testing.T) {
 		"pnpm 5": {"pnpm-lock.yaml": "lockfileVersion: 5.4\nspecifiers:\n  a: ^1.0.0\ndependencies:\n  a: 1.2.3_c@1.0.0\n  '@s/b': 2.0.0\n  l: link:../l\ndevDependencies:\n  f: 0.1.0\n"},
 		"pnpm 9": {"pnpm-lock.yaml": "lockfileVersion: '9.0'\nimporters:\n  .:\n    dependencies:\n      a:\n        specifier: ^1.0.0\n        version: 1.2.3(c@1.0.0)\n      '@s/b':\n        specifier: '2'\n        version: 2.0.0\n      l:\n        specifier: workspace:*\n        version: link:../l\n    devDependencies:\n      f:\n        specifier: file:f.tgz\n        version: file:f.tgz\n  web:\n    dependencies:\n      a:\n        specifier: '7'\n        version: 7.0.0\npackages:\n  a@1.2.3:\n    resolution: {integrity: x}\n  f@file:f.tgz:\n    resolution: {integrity: x, tarball: file:f.tgz}\n    version: 0.1.0\n"},
 		"yarn 1": {"yarn.lock": "# yarn lockfile v1\n\n\n\"@s/b@2\":\n  version \"2.0.0\"\n\na@^1.0.0, a@^1.2.0:\n  version \"1.2.3\"\n\na@7:\n  version \"7.0.0\"\n\n\"f@file:f.tgz\":\n  version \"0.1.0\"\n"},
-		"yarn 4": {"yarn.lock": "__metadata:\n  version: 8\n\n\"@s/b@npm:2\":\n  version: 2.0.0\n\n\"a@npm:^1.0.0, a@npm:^1.2.0\":\n  version: 1.2.3\n\n\"f@file:f.tgz\":\n  version: 0.1.0\n\n\"l@workspace:*\":\n  version: 0.0.0-use.local\n"},
+		"yarn 4": {"yarn.lock": "__metadata:\n  version: 8\n\n\"@s/b@npm:2\":\n  version: 2.0.0\n\n\"a@npm:^1.0.0, a@npm:^1.2.0\":\n  version: 1.2.3\n\n\"f@file:f.tgz::locator=r%40workspace%3A.\":\n  version: 0.1.0\n\n\"l@workspace:*\":\n  version: 0.0.0-use.local\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files["package.json"] = manifest
