@@ -52,6 +52,7 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 	}
 	if run.State.Final() {
 		a.printf(a.out, "run %s %s already%s\n", run.ID, run.State.Has(), because(run.Reason))
+		a.printf(a.out, "%s", tui.Next(a.styleNow(), run.Next, ""))
 		if code := run.State.ExitCode(); code != 0 {
 			return exit(code)
 		}

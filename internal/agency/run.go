@@ -121,6 +121,8 @@ type Run struct {
 	MovedTo Mode     `json:"moved_to,omitempty"`
 	State   RunState `json:"state"`
 	Reason  string   `json:"reason,omitempty"` // why the state is what it is, for people
+	// Failure is why it failed; nil: it has not, or an older build ended it.
+	Failure *Failure `json:"failure,omitempty"`
 	// Repo is the working tree's absolute path; agents see their files there.
 	Repo   string `json:"repo"`
 	Base   OID    `json:"base"`   // commit the run starts from

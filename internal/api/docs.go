@@ -18,8 +18,7 @@ type RunDoc struct {
 	// MovedTo is the mode in which the run works since it moved by itself.
 	MovedTo agency.Mode     `json:"moved_to,omitempty"`
 	State   agency.RunState `json:"state"`
-	// Reason says why the state is what it is, for people.
-	Reason string `json:"reason,omitempty"`
+	Why
 	// Progress is how far it is, 0 to 1: its contracts of work, each as far as it has come.
 	Progress       float64    `json:"progress"`
 	ContractsDone  int        `json:"contracts_done"`
@@ -457,6 +456,7 @@ type ResultDoc struct {
 	CostUSD  float64         `json:"cost_usd"`
 	Tokens   int64           `json:"tokens"`
 	ExitCode int             `json:"exit_code"`
+	Why
 	// Answer is that of a run of an agent.
 	Answer string `json:"answer,omitempty"`
 }

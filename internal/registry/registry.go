@@ -117,6 +117,18 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 	return tellPause(tx, run, to)
 }
 
+// Fail ends a run by a failure.
+func Fail(tx *store.Tx, id agency.RunID, why agency.Failure) error {
+	run, err := Run(tx, id)
+	if err == nil && !run.State.Final() {
+		err = updateRunDoc(tx, id, func(run *agency.Run) { run.Failure = &why })
+	}
+	if err != nil {
+		return err
+	}
+	return SetState(tx, id, agency.StateFailed, why.Sentence())
+}
+
 // tellPause tells that a person pauses a run or lets it go on, of each gate at which
 // it waits, or once where there is none: a pause is a gate of the person's own.
 func tellPause(tx *store.Tx, run agency.Run, to agency.RunState) error {
@@ -191,12 +203,19 @@ func SetCrashed(tx *store.Tx, id agency.RunID, crashed bool) error {
 	return updateRunDoc(tx, id, func(run *agency.Run) { run.Crashed = crashed })
 }
 
+func kindOf(run agency.Run) agency.FailureKind {
+	if run.Failure == nil {
+		return agency.FailedOther
+	}
+	return run.Failure.Kind
+}
+
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
 	switch to {
 	case agency.StateSucceeded:
 		return agency.NewEvent(run.ID, agency.SeverityInfo, cmp.Or(reason, "done"), agency.RunSucceeded{Branch: run.Branch, Commit: run.Merged})
 	case agency.StateFailed:
-		return agency.NewEvent(run.ID, agency.SeverityError, reason, agency.RunFailed{Reason: reason})
+		return agency.NewEvent(run.ID, agency.SeverityError, reason, agency.RunFailed{Reason: reason, Kind: kindOf(run)})
 	case agency.StateCancelled:
 		return agency.NewEvent(run.ID, agency.SeverityWarning, cmp.Or(reason, "cancelled"), agency.RunCancelled{})
 	case agency.StatePaused:

@@ -80,16 +80,24 @@ func tell(q store.Querier, ev agency.Event) (n news, ok bool, err error) {
 	case "gate_pending":
 		return tellGate(q, ev, n)
 	case "run_failed":
-		n.title, n.next = "the run failed", []string{"agency inspect " + id}
+		n.title, n.next = "the run failed", commands(run)
 	case "run_succeeded":
 		n.title, n.next = "the run succeeded", []string{"agency diff " + id, "agency inspect " + id}
 	case "run_cancelled":
-		n.title, n.next = "the run was cancelled", []string{"agency inspect " + id}
+		n.title, n.next = "the run was cancelled", commands(run)
 	case "state_changed":
-		n.title, n.next = "the run is interrupted", []string{"agency resume " + id}
+		n.title, n.next = "the run is interrupted", commands(run)
 		return n, run.State == agency.StateInterrupted, nil
 	}
 	return n, true, nil
+}
+
+// commands are what a person may do about a run, the usual one last.
+func commands(run agency.Run) (out []string) {
+	for _, s := range run.Next() {
+		out = append(out, s.Command)
+	}
+	return out
 }
 
 func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
