@@ -374,7 +374,7 @@ func (f *follower) end(ctx context.Context, err error) error {
 	}
 	if f.o.json {
 		perr := f.a.printLine(api.ResultDoc{
-			RunID: doc.ID, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code), Answer: doc.Answer, Why: doc.Why,
+			RunID: doc.ID, Number: doc.Number, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code), Answer: doc.Answer, Why: doc.Why,
 		})
 		if perr != nil {
 			return perr

@@ -5,9 +5,10 @@ import "slices"
 // Report is what a run came to. The harness measured it, from receipts,
 // landings and their differences; only Manager is what an agent says.
 type Report struct {
-	RunID RunID  `json:"run_id"`
-	Goal  string `json:"goal"`
-	Mode  Mode   `json:"mode"`
+	RunID  RunID  `json:"run_id"`
+	Number int    `json:"number,omitempty"`
+	Goal   string `json:"goal"`
+	Mode   Mode   `json:"mode"`
 	Standing
 	Branch string `json:"branch"`
 	Target string `json:"target"`

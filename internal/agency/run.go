@@ -107,9 +107,11 @@ const (
 // Run is one execution of a goal against one repository. Everything but State,
 // Reason, Merged and the times is fixed when the run starts.
 type Run struct {
-	ID   RunID  `json:"id"`
-	Goal string `json:"goal"`
-	Mode Mode   `json:"mode"`
+	ID RunID `json:"id"`
+	// Number is unique in the repository, and given when the run is recorded.
+	Number int    `json:"number,omitempty"`
+	Goal   string `json:"goal"`
+	Mode   Mode   `json:"mode"`
 	// Feature is the entry of the backlog that the goal is, where it is one.
 	Feature *Feature `json:"feature,omitempty"`
 	// Follows is the run where this one begins; nil: none.

@@ -9,9 +9,10 @@ import (
 
 // RunDoc is one run as ps shows it.
 type RunDoc struct {
-	ID   agency.RunID `json:"id"`
-	Goal string       `json:"goal"`
-	Mode agency.Mode  `json:"mode"`
+	ID     agency.RunID `json:"id"`
+	Number int          `json:"number,omitempty"`
+	Goal   string       `json:"goal"`
+	Mode   agency.Mode  `json:"mode"`
 	// Agent is who answers the goal in mode agent, and Answer what came of it.
 	Agent  string `json:"agent,omitempty"`
 	Answer string `json:"answer,omitempty"`
@@ -450,6 +451,7 @@ type MessageLine struct {
 // ResultDoc is the last line of `run --json`.
 type ResultDoc struct {
 	RunID    agency.RunID    `json:"run_id"`
+	Number   int             `json:"number,omitempty"`
 	State    agency.RunState `json:"state"`
 	Branch   string          `json:"branch"`
 	Merged   agency.OID      `json:"merged_commit"`

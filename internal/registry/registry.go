@@ -47,6 +47,9 @@ func CreateRun(tx *store.Tx, run agency.Run, config json.RawMessage) error {
 	if !added {
 		return agency.Errorf(agency.KindConflict, "run %s exists already", run.ID)
 	}
+	if _, err := tx.Exec(insertNumber, string(run.ID)); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(insertControl, string(run.ID)); err != nil {
 		return err
 	}
@@ -276,14 +279,15 @@ func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
 func scanRun(row store.Scanner) (agency.Run, error) {
 	var id, state, reason, doc, merged string
 	var created, finished int64
-	if err := row.Scan(&id, &state, &reason, &doc, &merged, &created, &finished); err != nil {
+	var number int
+	if err := row.Scan(&id, &state, &reason, &doc, &merged, &created, &finished, &number); err != nil {
 		return agency.Run{}, err
 	}
 	var run agency.Run
 	if err := json.Unmarshal([]byte(doc), &run); err != nil {
 		return run, agency.Errorf(agency.KindInternal, "run %s: its record: %w", id, err)
 	}
-	run.State, run.Reason, run.Merged = agency.RunState(state), reason, agency.OID(merged)
+	run.Number, run.State, run.Reason, run.Merged = number, agency.RunState(state), reason, agency.OID(merged)
 	run.CreatedAt = timeOf(created)
 	run.FinishedAt = timeOf(finished)
 	return run, nil

@@ -55,13 +55,14 @@ func classOf(ev agency.Event) string {
 
 // news is one event in words.
 type news struct {
-	class string
-	at    time.Time
-	run   agency.RunID
-	title string
-	goal  string
-	what  string   // one line of what happened
-	next  []string // commands that answer it, the first the usual one
+	class  string
+	at     time.Time
+	run    agency.RunID
+	number int
+	title  string
+	goal   string
+	what   string   // one line of what happened
+	next   []string // commands that answer it, the first the usual one
 }
 
 // tell puts an event into words; ok is false where it is no news any more: a gate that has
@@ -74,7 +75,7 @@ func tell(q store.Querier, ev agency.Event) (n news, ok bool, err error) {
 	if err != nil {
 		return n, false, err
 	}
-	n = news{class: classOf(ev), at: ev.Time, run: run.ID, goal: "goal: " + plain(text.FirstLine(run.Goal, lineLength), lineLength), what: plain(ev.Summary, lineLength)}
+	n = news{class: classOf(ev), at: ev.Time, run: run.ID, number: run.Number, goal: "goal: " + plain(text.FirstLine(run.Goal, lineLength), lineLength), what: plain(ev.Summary, lineLength)}
 	id := string(run.ID)
 	switch ev.Type {
 	case "gate_pending":
@@ -126,7 +127,7 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 func message(repo, key string, n news) notify.Message {
 	return notify.Message{
 		Key: key, Event: n.class, At: n.at.UTC(), Repo: repo, Runs: []agency.RunID{n.run}, Title: plain(repo+": "+n.title, titleLength),
-		Lines: slices.Concat([]string{n.goal, n.what, "run: " + string(n.run)}, n.next),
+		Lines: slices.Concat([]string{n.goal, n.what, "run: " + n.run.Beside(n.number)}, n.next),
 	}
 }
 

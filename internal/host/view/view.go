@@ -145,7 +145,7 @@ func (r *Reader) stand(q store.Querier, run agency.Run) ([]standing, float64, er
 // docWith is doc of a run whose contracts and spending were read, and how far it is.
 func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, spent budget.Total, share float64) (d api.RunDoc, err error) {
 	d = api.RunDoc{
-		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Why: api.Why{Reason: run.Reason, Failure: run.Failure, Next: run.Next()}, Target: run.Target,
+		ID: run.ID, Number: run.Number, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Why: api.Why{Reason: run.Reason, Failure: run.Failure, Next: run.Next()}, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
 		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Progress: share, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID), Follows: run.Follows,
 	}

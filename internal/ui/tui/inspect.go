@@ -18,6 +18,9 @@ func Inspect(st Style, d api.InspectDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.ID)), st.paint(stateColor(d.State), string(d.State)), Line(d.Reason))
 	b.WriteString(Next(st, d.Next, ""))
+	if d.Number != 0 {
+		fmt.Fprintf(&b, "  number  %s\n", agency.NumberName(d.Number))
+	}
 	fmt.Fprintf(&b, "  goal    %s\n", strings.ReplaceAll(strings.TrimSpace(Clean(d.Goal)), "\n", "\n          "))
 	if m := modes(d.RunDoc); m != string(d.Mode) {
 		fmt.Fprintf(&b, "  mode    %s: agency watch %s says why it moved\n", m, d.ID)

@@ -104,10 +104,10 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 	if len(runs) == 0 {
 		return "no runs yet; start one with: agency run \"GOAL\"\n"
 	}
-	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, true, false}}
+	t := table{head: []string{"RUN", "#", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, true, false, false, true, true, true, true, false}}
 	hint := "show a gate with: agency inspect RUN; answer it with: agency approve RUN, agency reject RUN"
 	if where {
-		t.head[5], t.right[5] = "REPOSITORY", false
+		t.head[6], t.right[6] = "REPOSITORY", false
 		hint += ", each with --repo FOLDER"
 	}
 	var waiting, behind, stuck []string
@@ -116,7 +116,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 		if where {
 			place = cut(Line(filepath.Base(r.Repo)), 30)
 		}
-		t.add(string(r.ID), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
+		t.add(string(r.ID), number(r.Number), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
 			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), place, age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
 		if f := r.Follows; f != nil {
 			of, _ := f.What.Words()
@@ -153,6 +153,9 @@ const (
 	told      = 24 * time.Hour
 	mostStuck = 3
 )
+
+// number is a run's number; "" where it has none.
+func number(n int) string { return strings.TrimPrefix(agency.NumberName(n), "agency-") }
 
 // modes is a run's mode, with the one that it moved to by itself.
 func modes(r api.RunDoc) string { return Modes(r.MovedTo, r.Mode) }
