@@ -63,6 +63,7 @@ type news struct {
 	goal   string
 	what   string   // one line of what happened
 	next   []string // commands that answer it, the first the usual one
+	about  notify.About
 }
 
 // tell puts an event into words; ok is false where it is no news any more: a gate that has
@@ -76,6 +77,7 @@ func tell(q store.Querier, ev agency.Event) (n news, ok bool, err error) {
 		return n, false, err
 	}
 	n = news{class: classOf(ev), at: ev.Time, run: run.ID, number: run.Number, goal: "goal: " + plain(text.FirstLine(run.Goal, lineLength), lineLength), what: plain(ev.Summary, lineLength)}
+	n.about = notify.About{Event: finished, Run: run.ID, Number: run.Number, State: string(run.State), Repository: run.Repo, Summary: n.what}
 	id := string(run.ID)
 	switch ev.Type {
 	case "gate_pending":
@@ -110,6 +112,7 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 	if err != nil || !slices.ContainsFunc(open, func(g agency.Gate) bool { return g.ID == d.Gate }) {
 		return n, false, err
 	}
+	n.about.Event, n.about.State, n.about.Gate = classGate, string(agency.StateWaiting), string(d.Gate)
 	n.title = "the " + string(d.Kind) + " gate waits for you"
 	approve, reject := "agency approve "+string(d.Gate), "agency reject "+string(d.Gate)
 	switch d.Kind {
@@ -125,9 +128,11 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 
 // message is one event as a message of its own.
 func message(repo, key string, n news) notify.Message {
+	n.about.Key = key
 	return notify.Message{
 		Key: key, Event: n.class, At: n.at.UTC(), Repo: repo, Runs: []agency.RunID{n.run}, Title: plain(repo+": "+n.title, titleLength),
 		Lines: slices.Concat([]string{n.goal, n.what, "run: " + n.run.Beside(n.number)}, n.next),
+		About: n.about,
 	}
 }
 
