@@ -374,7 +374,7 @@ func (f *follower) end(ctx context.Context, err error) error {
 	}
 	if f.o.json {
 		perr := f.a.printLine(api.ResultDoc{
-			RunID: doc.ID, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code), Answer: doc.Answer,
+			RunID: doc.ID, Number: doc.Number, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code), Answer: doc.Answer, Why: doc.Why,
 		})
 		if perr != nil {
 			return perr
@@ -444,14 +444,12 @@ func summary(d api.RunDoc, code exit, answers bool) string {
 		s += fmt.Sprintf("  who worked for whom: agency inspect %s\n", id)
 	case d.State == agency.StateSucceeded:
 		s += fmt.Sprintf("  land it with: agency merge %s\n", id)
-	case d.State == agency.StatePaused, d.State == agency.StateInterrupted:
-		s += fmt.Sprintf("  go on with: agency resume %s\n", id)
 	case d.State == agency.StateWaiting && answers:
 		for _, g := range d.Gates {
 			s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", string(g.ID)+where, string(g.ID)+where)
 		}
-	case d.State.Final():
-		s += fmt.Sprintf("  see why with: agency inspect %s\n", id)
+	case len(d.Next) > 0:
+		s += tui.Next(tui.Style{}, d.Next, where)
 	case code == exitInterrupted:
 		s += fmt.Sprintf("  it goes on to the end of its turn; follow it with: agency watch %s\n", id)
 	}

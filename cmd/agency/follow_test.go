@@ -124,7 +124,7 @@ func TestFirstWords(t *testing.T) {
 // A dry run is removed once it has ended, however: nothing advises to look at it.
 func TestADryRunThatEndedIsNotToBeLookedAt(t *testing.T) {
 	for _, state := range []agency.RunState{agency.StateFailed, agency.StateCancelled, agency.StateSucceeded} {
-		d := api.InspectDoc{RunDoc: api.RunDoc{ID: "run-1", State: state, Reason: "the plan was not accepted", Dry: true}}
+		d := api.InspectDoc{RunDoc: api.RunDoc{ID: "run-1", State: state, Why: api.Why{Reason: "the plan was not accepted"}, Dry: true}}
 		got := (&follower{}).last(d, exitFailed)
 		if strings.Contains(got, "agency ") || state != agency.StateSucceeded && !strings.Contains(got, "the plan was not accepted") {
 			t.Errorf("%s: %q", state, got)

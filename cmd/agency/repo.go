@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -149,17 +150,24 @@ func lookTwice(open func() (api.View, func(), error), fn func(api.View) error) e
 // mostNamed bounds how many runs an error names.
 const mostNamed = 5
 
-// pick finds the run that is meant: its id, or the beginning or end of one
-// that fits no other. An empty name is the newest.
+// pick finds the run that is meant: its id, its number, or the beginning or end of an id that
+// fits no other. Digits that are one run's number and begin or end another one's id are
+// ambiguous like any other name; with # before them they are the number. An empty name is the
+// newest.
 func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 	runs, err := v.Runs(ctx)
 	if err != nil {
 		return api.RunDoc{}, err
 	}
+	number, only := agency.NumberOf(name)
 	var fits []api.RunDoc
 	for _, r := range runs {
-		if string(r.ID) == name {
+		if string(r.ID) == name || only && r.Number == number {
 			return r, nil
+		}
+		if number != 0 && r.Number == number {
+			fits = append(fits, r)
+			continue
 		}
 		if strings.HasPrefix(string(r.ID), name) || strings.HasSuffix(string(r.ID), "-"+name) {
 			fits = append(fits, r)
@@ -175,6 +183,10 @@ func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 	case len(fits) > 1:
 		var ids []string
 		for _, r := range fits[max(0, len(fits)-mostNamed):] {
+			if r.Number == number && number != 0 {
+				ids = append(ids, fmt.Sprintf("%s, whose number it is ('#%d')", r.ID, number))
+				continue
+			}
 			ids = append(ids, string(r.ID))
 		}
 		slices.Reverse(ids)
@@ -256,6 +268,9 @@ func runNames(ctx context.Context, a *app, gates bool) (out []string) {
 		out = nil
 		for _, r := range slices.Backward(runs) {
 			out = append(out, string(r.ID)+"\t"+tui.Line(r.Goal))
+			if name := agency.NumberName(r.Number); name != "" {
+				out = append(out, name+"\t"+string(r.ID))
+			}
 			for _, g := range r.Gates {
 				if gates {
 					out = append(out, string(g.ID)+"\t"+tui.Line(g.Summary))

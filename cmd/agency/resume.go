@@ -52,6 +52,7 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 	}
 	if run.State.Final() {
 		a.printf(a.out, "run %s %s already%s\n", run.ID, run.State.Has(), because(run.Reason))
+		a.printf(a.out, "%s", tui.Next(a.styleNow(), run.Next, ""))
 		if code := run.State.ExitCode(); code != 0 {
 			return exit(code)
 		}
@@ -69,7 +70,7 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 		return err
 	}
 	if !run.Dry || !o.json || detach {
-		if err := a.announce(run.ID, o.json, detach); err != nil || detach {
+		if err := a.announce(run, o.json, detach); err != nil || detach {
 			return err
 		}
 	}
@@ -185,7 +186,7 @@ func answerAndFollow(ctx context.Context, a *app, h daemon.Place, c *daemon.Conn
 		a.note("%s", got.Note)
 		return exit(exitEnvironment)
 	}
-	if err := a.announce(run.ID, f.json, f.detach); err != nil || f.detach {
+	if err := a.announce(run, f.json, f.detach); err != nil || f.detach {
 		return err
 	}
 	return a.follow(ctx, c, got.Run, followOptions{

@@ -320,22 +320,22 @@ func (a *app) begin(ctx context.Context, h daemon.Place, req api.RunRequest, f r
 	for _, n := range started.Notes {
 		a.tell("%s", n)
 	}
-	if err := a.announce(started.Run.ID, f.json, f.detach); err != nil || f.detach {
+	if err := a.announce(started.Run, f.json, f.detach); err != nil || f.detach {
 		return err
 	}
 	return a.follow(ctx, c, started.Run, followOptions{levels: f.levels, yes: f.yes, noWait: f.noWait, pauses: true, answer: answer})
 }
 
 // announce prints the first line of a run.
-func (a *app) announce(id agency.RunID, asJSON, detach bool) error {
+func (a *app) announce(run api.RunDoc, asJSON, detach bool) error {
 	switch {
 	case asJSON:
-		return a.printLine(api.StartedDoc{RunID: id})
+		return a.printLine(api.StartedDoc{RunID: run.ID, Number: run.Number})
 	case detach:
-		_, err := fmt.Fprintln(a.out, id)
+		_, err := fmt.Fprintln(a.out, run.ID)
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, "run", id)
+	_, err := fmt.Fprintln(a.out, "run", run.ID.Beside(run.Number))
 	return err
 }
 

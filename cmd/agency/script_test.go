@@ -125,7 +125,7 @@ func makeRepo(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-var firstLine = regexp.MustCompile(`(?m)^run ([a-z0-9-]+)$`)
+var firstLine = regexp.MustCompile(`(?m)^run ([a-z0-9-]+)(?: \(agency-\d+\))?$`)
 
 // setrun sets $RUN from the first line that the last command printed.
 func setRun(ts *testscript.TestScript, _ bool, _ []string) {

@@ -393,7 +393,8 @@ type (
 	}
 	// RunFailed ends a run badly.
 	RunFailed struct {
-		Reason string `json:"reason"`
+		Reason string      `json:"reason"`
+		Kind   FailureKind `json:"kind,omitempty"`
 	}
 	// RunCancelled ends a run on a person's word.
 	RunCancelled struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -132,6 +133,34 @@ func JoinIDs[ID ~string](ids []ID, sep string) string {
 		names[i] = string(id)
 	}
 	return strings.Join(names, sep)
+}
+
+// NumberName is the name of a run by its number; "" where it has none.
+func NumberName(number int) string {
+	if number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("agency-%d", number)
+}
+
+// Beside is the id of a run with its number behind it, for people.
+func (id RunID) Beside(number int) string {
+	if number == 0 {
+		return string(id)
+	}
+	return string(id) + " (" + NumberName(number) + ")"
+}
+
+// NumberOf is the number that a name of a run is: 42, #42 or agency-42; 0: it is none. Only
+// #42 can not be the beginning or end of an id, too.
+func NumberOf(name string) (number int, only bool) {
+	name = strings.TrimPrefix(name, "agency-")
+	name, only = strings.CutPrefix(name, "#")
+	n, err := strconv.Atoi(name)
+	if err != nil || n < 1 || strconv.Itoa(n) != name {
+		return 0, false
+	}
+	return n, only
 }
 
 // CheckRunID says what is wrong with a run id that somebody typed.

@@ -5,14 +5,14 @@ import "slices"
 // Report is what a run came to. The harness measured it, from receipts,
 // landings and their differences; only Manager is what an agent says.
 type Report struct {
-	RunID  RunID    `json:"run_id"`
-	Goal   string   `json:"goal"`
-	Mode   Mode     `json:"mode"`
-	State  RunState `json:"state"`
-	Reason string   `json:"reason,omitempty"`
-	Branch string   `json:"branch"`
-	Target string   `json:"target"`
-	Merged OID      `json:"merged_commit,omitempty"`
+	RunID  RunID  `json:"run_id"`
+	Number int    `json:"number,omitempty"`
+	Goal   string `json:"goal"`
+	Mode   Mode   `json:"mode"`
+	Standing
+	Branch string `json:"branch"`
+	Target string `json:"target"`
+	Merged OID    `json:"merged_commit,omitempty"`
 	// Local are the user's own edits that land with the work; nil: there are none.
 	Local *LocalEdits `json:"local_edits,omitempty"`
 
@@ -23,6 +23,13 @@ type Report struct {
 	Manager    *ManagerWords    `json:"manager,omitempty"`
 	// Acts are what acts on others' machines of what the last merge gate showed.
 	Acts []Act `json:"acts_elsewhere,omitempty"`
+}
+
+// Standing is where a run stands, why, and what a person may do about it.
+type Standing struct {
+	State  RunState `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+	Next   []Step   `json:"next,omitempty"`
 }
 
 // ReportLevel is a level of a tiered run on which something landed.

@@ -107,9 +107,11 @@ const (
 // Run is one execution of a goal against one repository. Everything but State,
 // Reason, Merged and the times is fixed when the run starts.
 type Run struct {
-	ID   RunID  `json:"id"`
-	Goal string `json:"goal"`
-	Mode Mode   `json:"mode"`
+	ID RunID `json:"id"`
+	// Number is unique in the repository, and given when the run is recorded.
+	Number int    `json:"number,omitempty"`
+	Goal   string `json:"goal"`
+	Mode   Mode   `json:"mode"`
 	// Feature is the entry of the backlog that the goal is, where it is one.
 	Feature *Feature `json:"feature,omitempty"`
 	// Follows is the run where this one begins; nil: none.
@@ -121,6 +123,8 @@ type Run struct {
 	MovedTo Mode     `json:"moved_to,omitempty"`
 	State   RunState `json:"state"`
 	Reason  string   `json:"reason,omitempty"` // why the state is what it is, for people
+	// Failure is why it failed; nil: it has not, or an older build ended it.
+	Failure *Failure `json:"failure,omitempty"`
 	// Repo is the working tree's absolute path; agents see their files there.
 	Repo   string `json:"repo"`
 	Base   OID    `json:"base"`   // commit the run starts from

@@ -9,17 +9,17 @@ import (
 
 // RunDoc is one run as ps shows it.
 type RunDoc struct {
-	ID   agency.RunID `json:"id"`
-	Goal string       `json:"goal"`
-	Mode agency.Mode  `json:"mode"`
+	ID     agency.RunID `json:"id"`
+	Number int          `json:"number,omitempty"`
+	Goal   string       `json:"goal"`
+	Mode   agency.Mode  `json:"mode"`
 	// Agent is who answers the goal in mode agent, and Answer what came of it.
 	Agent  string `json:"agent,omitempty"`
 	Answer string `json:"answer,omitempty"`
 	// MovedTo is the mode in which the run works since it moved by itself.
 	MovedTo agency.Mode     `json:"moved_to,omitempty"`
 	State   agency.RunState `json:"state"`
-	// Reason says why the state is what it is, for people.
-	Reason string `json:"reason,omitempty"`
+	Why
 	// Progress is how far it is, 0 to 1: its contracts of work, each as far as it has come.
 	Progress       float64    `json:"progress"`
 	ContractsDone  int        `json:"contracts_done"`
@@ -451,12 +451,14 @@ type MessageLine struct {
 // ResultDoc is the last line of `run --json`.
 type ResultDoc struct {
 	RunID    agency.RunID    `json:"run_id"`
+	Number   int             `json:"number,omitempty"`
 	State    agency.RunState `json:"state"`
 	Branch   string          `json:"branch"`
 	Merged   agency.OID      `json:"merged_commit"`
 	CostUSD  float64         `json:"cost_usd"`
 	Tokens   int64           `json:"tokens"`
 	ExitCode int             `json:"exit_code"`
+	Why
 	// Answer is that of a run of an agent.
 	Answer string `json:"answer,omitempty"`
 }

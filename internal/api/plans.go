@@ -76,5 +76,6 @@ type Follower struct {
 
 // StartedDoc is the first line of `run --json`, and all of it with --detach.
 type StartedDoc struct {
-	RunID agency.RunID `json:"run_id"`
+	RunID  agency.RunID `json:"run_id"`
+	Number int          `json:"number,omitempty"`
 }

@@ -93,3 +93,11 @@ func Turn(of []int) int {
 	}
 	return of[0]
 }
+
+// Why says why the state of a run is what it is, for people; Failure why it failed, Next what
+// a person may do about it.
+type Why struct {
+	Reason  string          `json:"reason,omitempty"`
+	Failure *agency.Failure `json:"failure,omitempty"`
+	Next    []agency.Step   `json:"next,omitempty"`
+}

@@ -53,3 +53,29 @@ func TestLimitsAcrossRunsAreTheUsersAlone(t *testing.T) {
 		}
 	}
 }
+
+// Commands that run outside of the sandbox stand in the user's own file alone: no trust makes
+// those of a repository count, also where the user has hooks of the same name.
+func TestHooksStandInTheOwnFile(t *testing.T) {
+	const own = "hooks: {gate: 'bell ${AGENCY_RUN}', finished: done}\n"
+	in := repoInput("mode: single\n")
+	in.UserFile = Source{Path: "own.yaml", Data: []byte(own)}
+	if h := load(t, in).Config.Hooks; h.Gate != "bell ${AGENCY_RUN}" || h.Finished != "done" {
+		t.Errorf("%+v", h)
+	}
+	for _, text := range []string{"hooks: {gate: theirs}\n", "hooks: {finished: theirs}\n", "hooks:\n  gate: bell ${AGENCY_RUN}\n", "hooks: {gate: ''}\n"} {
+		for _, user := range []string{"", own} {
+			in := repoInput(text)
+			in.UserFile = Source{Path: "own.yaml", Data: []byte(user)}
+			if _, err := Load(in); agency.KindOf(err) != agency.KindInvalid || !strings.Contains(err.Error(), "stand in your own file alone: move it to own.yaml") {
+				t.Errorf("%q in the repository's file: %v", text, err)
+			}
+			in = repoInput("")
+			in.UserFile = Source{Path: "own.yaml", Data: []byte(user)}
+			in.TeamFile = Source{Path: "team.yaml", Data: []byte("goal: x\n" + text)}
+			if _, err := Load(in); err == nil || !strings.Contains(err.Error(), "team.yaml:") {
+				t.Errorf("%q in a run's file: %v", text, err)
+			}
+		}
+	}
+}

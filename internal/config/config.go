@@ -49,6 +49,7 @@ type Config struct {
 	MCP               map[string]MCP      `json:"mcp" doc:"MCP servers by name" form:"name"`
 	Visibility        Visibility          `json:"visibility" doc:"what people see and decide"`
 	Notify            []Notify            `json:"notify" doc:"where gates and ends of runs are announced"`
+	Hooks             Hooks               `json:"hooks,omitempty" doc:"commands of yours that run on this machine, outside of the sandbox, when something happens in a run; in your own file alone"`
 	VCS               VCS                 `json:"vcs" doc:"where the repository is hosted"`
 	Resources         map[string]int      `json:"resources" doc:"what is scarce on this machine: name: how many commands that need it may run at once, across all runs and repositories of yours; commands.needs and contracts name what they need" form:"resource" min:"1" max:"1000"`
 	NotifyQuietHours  string              `json:"notify_quiet_hours" doc:"hours in which nothing is announced, such as 22:00-07:00, in the machine's time zone; what falls in them is told in one message for each place when they end; empty: none" form:"hours"`
@@ -286,6 +287,15 @@ type Notify struct {
 	From     string   `json:"from,omitempty" doc:"sender of an email; empty: the user of the url, where it is an address, or agency at the mail server's host" form:"email"`
 	Events   []string `json:"events,omitempty" doc:"what is announced here: a gate that begins to wait, a run that failed or was interrupted, a run that succeeded or was cancelled; empty: all of it" enum:"gate,failure,end"`
 	Insecure bool     `json:"insecure,omitempty" doc:"also without encryption to another machine: http:// for a webhook or slack, a mail server without STARTTLS"`
+}
+
+// Hooks are the user's own commands. They run outside of the sandbox: no file that comes with a
+// repository may name one. What happened reaches them as AGENCY_EVENT (gate or finished),
+// AGENCY_RUN, AGENCY_NUMBER, AGENCY_STATE, AGENCY_REPOSITORY, AGENCY_GATE, AGENCY_SUMMARY and
+// AGENCY_KEY in the environment, and as a JSON document on standard input.
+type Hooks struct {
+	Gate     string `json:"gate,omitempty" doc:"run by sh -c when a gate begins to wait, with AGENCY_EVENT, AGENCY_RUN, AGENCY_NUMBER, AGENCY_STATE, AGENCY_REPOSITORY, AGENCY_GATE, AGENCY_SUMMARY and AGENCY_KEY in its environment and the same as JSON on standard input; ended after 30 seconds; ${NAME} in it is the shell's"`
+	Finished string `json:"finished,omitempty" doc:"the same when a run has succeeded, failed or was cancelled"`
 }
 
 // VCS is the forge.

@@ -208,6 +208,12 @@ func (ch *checker) ownOnly() {
 			ch.fault("%s is a limit across repositories and stands in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)
 		}
 	}
+	for _, key := range []string{"hooks", "hooks.gate", "hooks.finished"} {
+		if by := ch.state.origin(key).Layer; by != LayerDefault && by != LayerUser {
+			ch.fault("%s: commands that run outside of the sandbox stand in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)
+			break
+		}
+	}
 	for _, key := range sortedKeys(ch.state.origins) {
 		if by := ch.state.origins[key].Layer; parent(key) == "profiles" && by != LayerUser {
 			ch.fault("%s: profiles stand in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)

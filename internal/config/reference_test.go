@@ -57,6 +57,11 @@ copied into each run; a run never reads a file that an agent can write.
   ended; not dry runs. A place that cannot be reached is told when a run starts, and tried for three minutes: then a warning
   in the run's log names it, and the run never waits for it. Where the host has lost the keys, an announcement is held until a
   client brings them. Quiet hours hold all of it, failures too. ` + "`agency notify test`" + ` tries every place.
+- ` + "`hooks`" + ` run outside of the sandbox and stand in your own file alone: an ` + "`agency.yaml`" + ` that has the key is refused, whatever
+  it is trusted for. What happened reaches them as values of the environment and as JSON on standard input. They begin in your
+  home, without the keys of providers, one at a time each, and are ended after 30 seconds with what they started; one that fails
+  is named in the run's log with the end of its output, and is not tried again. Quiet hours do not hold them. A host that
+  is killed while one runs has it run again by the next, with the same AGENCY_KEY.
 - A ` + "`webhook`" + ` is posted JSON with ` + "`Idempotency-Key`" + `, the same when the same is sent again, and ` + "`X-Agency-Timestamp`" + `; with
   a ` + "`secret`" + `, ` + "`X-Agency-Signature`" + ` is ` + "`sha256=`" + ` and the HMAC, in hex, of the timestamp's digits followed by the body. No redirect is followed.
 - A file for ` + "`agency run FILE`" + `, YAML or JSON by its name, holds settings as below and beside them ` + "`goal`" + ` (or

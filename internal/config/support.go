@@ -44,7 +44,7 @@ func inEffect() []string {
 		"sandbox",
 		"mcp",
 		"resources", "profiles",
-		"notify", "notify_quiet_hours",
+		"notify", "notify_quiet_hours", "hooks",
 		"visibility.gate_timeout_minutes",
 		"visibility.strict_mode", "visibility.log_level",
 		"store",

@@ -24,6 +24,7 @@ type state struct {
 	Tree     agency.OID       // the files as the last session left them
 	Stopped  bool             // a person ended it
 	point
+	causes
 
 	role         agency.RoleID  // who has it
 	base         agency.OID     // what the work begins from
@@ -136,6 +137,64 @@ func (a *state) UsedUp(kind string) string {
 	return fmt.Sprintf("%s; the last one: %s", agency.AllUsed(a.Contract.RetryBudget+a.granted, kind), a.Feedback.Reason)
 }
 
+// causes are what a contract fails by.
+type causes struct {
+	of    *state
+	first agency.Failure // that an attempt met
+	final agency.Failure // that ended it with attempts left
+}
+
+// Cause is why it failed for good: what ended it, else what its first attempt met.
+func (k *causes) Cause(failure string) agency.Failure {
+	f, a := k.first, k.of
+	switch {
+	case a.final.Kind != "":
+		f = a.final
+	case f.Kind == "":
+		f = agency.Failure{Kind: agency.FailedOther, Cause: failure}
+	case a.N > a.Contract.RetryBudget+a.granted:
+		f.Used = a.Contract.RetryBudget + a.granted
+	}
+	f.Contract, f.Team = cmp.Or(f.Contract, a.Contract.ID), f.Team || a.how.InTeam
+	return f
+}
+
+// Met notes what an attempt failed by. The first counts; but where others were faster it is
+// what the work itself fails by, if it does.
+func (k *causes) Met(kind agency.FailureKind, cause string) {
+	if k.first.Kind == "" || k.first.Kind == agency.FailedConflict {
+		k.first = agency.Failure{Kind: kind, Cause: cause, Contract: k.of.Contract.ID, Attempt: k.of.N}
+	}
+}
+
+// MetBelow is Met where it was met by a contract that this one is carried out by.
+func (k *causes) MetBelow(f agency.Failure) {
+	if k.first.Kind == "" && f.Kind != "" {
+		k.first = f
+	}
+}
+
+// Over ends a contract for good, whatever attempts are left; why says it to its lead.
+func (k *causes) Over(kind agency.FailureKind, cause, why string) AttemptEnd {
+	k.final = agency.Failure{Kind: kind, Cause: cause, Attempt: k.of.N}
+	return AttemptEnd{Final: why}
+}
+
+// Ended ends a contract that is stopped, with all of its run.
+func (k *causes) Ended(why string) AttemptEnd {
+	f := StopCause(why)
+	k.of.Stopped = true
+	return k.Over(f.Kind, f.Cause, why)
+}
+
+// StopCause is why a run is stopped, by what the one who stopped it was told.
+func StopCause(why string) agency.Failure {
+	if cause, ok := strings.CutPrefix(why, noBudget); ok {
+		return agency.Failure{Kind: agency.FailedBudget, Cause: cause}
+	}
+	return agency.Failure{Kind: agency.FailedOther, Cause: why}
+}
+
 // AttemptEnd is how one attempt ended: exactly one of its fields says how it ended.
 type AttemptEnd struct {
 	landed   *land.Landed
@@ -215,8 +274,7 @@ func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	case session.Blocked:
 		return a.Blocked(c, out)
 	case session.Stopped:
-		a.Stopped = true
-		return AttemptEnd{Final: out.Reason}, nil
+		return a.Ended(out.Reason), nil
 	}
 	if out.Danger || out.Cause == session.CauseHalted && a.last() { // nudges, a fresh session and other models did not help
 		return a.Blocked(c, out)
@@ -263,7 +321,7 @@ func (a *claims) results(claim agency.Claim, l land.Landed) *agency.Results {
 // a person's in any run.
 func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	if s := a.how.Shared; !out.Danger && s.Lead.tiered() && a.Contract.ID != s.Lead.Plan { // whoever leads it hears of it, and plans on
-		return AttemptEnd{Final: "blocked: " + out.Reason}, nil
+		return a.Over(agency.FailedBlocked, out.Reason, "blocked: "+out.Reason), nil
 	}
 	g := agency.Gate{
 		ID: GateID(a.in.Run, fmt.Sprintf("escalation-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run,
@@ -287,11 +345,13 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	if err != nil {
 		return AttemptEnd{}, err
 	}
-	why := "blocked: " + out.Reason
+	kind, why := agency.FailedBlocked, "blocked: "+out.Reason
 	if out.Danger {
-		why = out.Reason
+		kind, why = agency.FailedDanger, out.Reason
 	}
+	a.Met(kind, out.Reason)
 	if d.Verb == agency.Reject {
+		a.final = a.first
 		return AttemptEnd{Final: why}, nil
 	}
 	if err := a.Grant(c); err != nil {
@@ -322,9 +382,17 @@ func blockedBody(a *state, out session.Outcome) string {
 
 // Failed ends an attempt; the next one is told why.
 func (a *state) Failed(c flow.Ctx, f session.Feedback) (AttemptEnd, error) {
-	if f.Conflict == nil { // that others were faster is no matter of the model
+	kind := agency.FailedSession
+	switch {
+	case f.Conflict != nil: // that others were faster is no matter of the model
+		kind = agency.FailedConflict
+	case f.Verdict != nil:
+		kind = agency.FailedChecks
+	}
+	if f.Conflict == nil {
 		a.levelsUp++
 	}
+	a.Met(kind, f.Reason)
 	return AttemptEnd{Feedback: f}, a.Advance(c, "returned", agency.Returned{Reason: f.Reason})
 }
 

@@ -88,6 +88,7 @@ func (w *Shared) Member(slot *schedule.Slot) Work {
 type Handed struct {
 	Tree     agency.OID
 	Feedback session.Feedback
+	Cause    agency.Failure // that was met first
 }
 
 // Agents are those that a lead starts while it plans.
@@ -136,7 +137,8 @@ type Run struct {
 
 // New begins the way of a contract.
 func New(contract agency.Contract, how Work) *Run {
-	s := &state{in: how.Shared.Facts, Contract: contract, role: contract.AssignedRole, base: how.Base, how: how}
+	s := &state{in: how.Shared.Facts, Contract: contract, role: contract.AssignedRole, base: how.Base, how: how, causes: causes{first: how.Before.Cause}}
+	s.causes.of = s
 	w := &waiting{state: s}
 	t := &conversation{state: s, waiting: w}
 	k := &conflicts{state: s, conflict: how.conflict}

@@ -155,5 +155,6 @@ func (a *claims) dependencies(c flow.Ctx, claim agency.Claim) (*session.Feedback
 	if err != nil || refused == "" {
 		return nil, err
 	}
+	a.Met(agency.FailedDependencies, refused)
 	return &session.Feedback{Attempt: a.N, Reason: refused, Note: note}, nil
 }

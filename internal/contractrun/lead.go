@@ -173,8 +173,7 @@ func (a *reviews) decide(c flow.Ctx, claim agency.Claim, r agency.Review, next c
 	var out AttemptEnd
 	switch by := a.how.Shared.Lead; {
 	case word.stop != "":
-		a.Stopped = true
-		out = AttemptEnd{Final: word.stop}
+		out = a.Ended(word.stop)
 	case word.Ruling == agency.RulingLand && next == critic.Dispute:
 		out, err = a.landBest(c, a.loop.Best())
 	case word.Ruling == agency.RulingLand:
@@ -182,7 +181,7 @@ func (a *reviews) decide(c flow.Ctx, claim agency.Claim, r agency.Review, next c
 	case word.Ruling == agency.RulingRework && next == critic.Discuss:
 		return nil, withRuling(r, by, word.text), nil
 	case word.Ruling == agency.RulingSplit:
-		out = AttemptEnd{Final: fmt.Sprintf("the %s splits it: %s", by.name(), word.text)}
+		out = a.Over(agency.FailedReview, r.Line()+": "+r.Summary, fmt.Sprintf("the %s splits it: %s", by.name(), word.text))
 	case word.Ruling == agency.RulingPerson || word.Ruling == "":
 		out, err = a.dispute(c, next, against)
 	default:
@@ -241,6 +240,7 @@ func (a *reviews) possible(d agency.Decided, r agency.Review, next critic.Next, 
 // other words or by another role where that is what it said.
 func (a *reviews) anew(c flow.Ctx, word ruling) (AttemptEnd, error) {
 	how := ""
+	a.Met(agency.FailedReview, a.loop.History()[len(a.loop.History())-1].Line())
 	switch word.Ruling {
 	case agency.RulingReword:
 		how = ", with another description"

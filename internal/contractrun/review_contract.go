@@ -34,8 +34,7 @@ func (a *reviews) giveReview(c flow.Ctx) (failure string, err error) {
 		case err != nil:
 			return "", err
 		case out.Kind == session.Stopped:
-			a.Stopped = true
-			return out.Reason, nil
+			return a.Ended(out.Reason).Final, nil
 		case out.Kind == session.Reviewed:
 			return a.takeReview(c, *out.Review)
 		}
@@ -59,6 +58,7 @@ func (a *reviews) takeReview(c flow.Ctx, said agency.Review) (failure string, er
 		return "", err
 	}
 	if failure, err := a.decideOnReview(c, r, noted.Against); err != nil || failure != "" {
+		a.Over(agency.FailedReview, failure, failure)
 		return failure, err
 	}
 	landed := agency.HasLanded{Results: &agency.Results{Review: wholeReview(r)}}

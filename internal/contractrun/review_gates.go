@@ -125,9 +125,11 @@ var disputeWords = map[agency.Disagreement]string{
 // where none is left, a second one ends the contract.
 func (a *reviews) sendBack(c flow.Ctx, why, note string) (AttemptEnd, error) {
 	if a.sentBackOnce {
+		a.final = a.first
 		return AttemptEnd{Final: why + " again: " + note}, nil
 	}
 	a.sentBackOnce = true
+	a.Met(agency.FailedRejected, cmp.Or(note, why))
 	if err := a.Grant(c); err != nil {
 		return AttemptEnd{}, err
 	}

@@ -132,8 +132,8 @@ func (a *reviews) reviewClaim(c flow.Ctx, claim agency.Claim, verdict agency.Ver
 		case out.Kind == session.Reviewed:
 			return out.Review, nil, nil
 		case out.Kind == session.Stopped:
-			a.Stopped = true
-			return nil, &AttemptEnd{Final: out.Reason}, nil
+			end := a.Ended(out.Reason)
+			return nil, &end, nil
 		}
 		a.silence = string(out.Kind) + ": " + out.Reason
 	}

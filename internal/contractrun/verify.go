@@ -78,9 +78,10 @@ func (a *claims) nothingToDo(c flow.Ctx, claim agency.Claim) (*AttemptEnd, error
 	if len(shown) > 0 {
 		why += "; it names " + text.OneLine(strings.Join(shown, ", "), 300)
 	}
+	cause := why
 	why += fmt.Sprintf("; where that is wrong, say what is missing: agency run --continue %s \"...\"", a.in.Run)
-	end, err := a.Failed(c, session.Feedback{Attempt: a.N, Reason: why})
-	end.Final = why
+	_, err := a.Failed(c, session.Feedback{Attempt: a.N, Reason: why})
+	end := a.Over(agency.FailedNothing, cause, why)
 	return &end, err
 }
 

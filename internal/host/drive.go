@@ -266,6 +266,9 @@ func recordResult(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	if err := board.End(tx, id, agents, "the run has ended"); err != nil {
 		return err
 	}
+	if state == agency.StateFailed {
+		return registry.Fail(tx, id, end.Failure)
+	}
 	return registry.SetState(tx, id, state, end.Reason)
 }
 
@@ -279,13 +282,13 @@ func recordCancelled(tx *store.Tx, id agency.RunID) error {
 	if run.Merged != "" {
 		return recordResult(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
 	}
-	return closeRun(tx, id, agency.StateCancelled, "", agency.Withdrawn{Reason: "the run was cancelled"})
+	return closeRun(tx, id, agency.StateCancelled, agency.Failure{}, agency.Withdrawn{Reason: "the run was cancelled"})
 }
 
 // closeRun takes a run that its own program did not end to its last state: what was
 // asked and not answered is charged, contracts are closed by a fact, agents leave
 // the board, mail that nobody will read is a dead letter.
-func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, close agency.Fact) error {
+func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, why agency.Failure, close agency.Fact) error {
 	if _, err := budget.ChargeOpen(tx, id); err != nil {
 		return err
 	}
@@ -309,7 +312,10 @@ func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, reason strin
 	if err := board.End(tx, id, board.AgentTerminated, "the run "+state.Has()); err != nil {
 		return err
 	}
-	return registry.SetState(tx, id, state, reason)
+	if state == agency.StateFailed {
+		return registry.Fail(tx, id, why)
+	}
+	return registry.SetState(tx, id, state, "")
 }
 
 // recordStopped records where a run stands whose host goes: one that waited or was

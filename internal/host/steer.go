@@ -115,7 +115,7 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 			return err
 		}
 		if g.Kind == agency.GateFault && d.Verb == agency.Reject {
-			return closeRun(tx, id, agency.StateFailed, g.Summary, agency.GaveUp{Reason: g.Summary})
+			return closeRun(tx, id, agency.StateFailed, agency.Failure{Kind: agency.FailedFault, Cause: g.Summary}, agency.GaveUp{Reason: g.Summary})
 		}
 		if r.Yes {
 			if err := registry.SetYes(tx, id); err != nil {

@@ -39,13 +39,18 @@ type Fault struct {
 	Detail     string        // the provider's or the system's own words, one line
 	// Mend is the step that mends it, where one is known.
 	Mend  string
+	After *Fault // of the model of a list that was asked first; nil: this one was
 	cause error
 	told  Count // what the body of a refusal says that was counted
 }
 
 // Error says who, what and why in one line.
 func (f *Fault) Error() string {
-	s := "provider " + f.Provider + ": " + faultWords[f.Kind]
+	before := ""
+	if f.After != nil { // it is why this one was asked
+		before = f.After.Error() + "; then "
+	}
+	s := before + "provider " + f.Provider + ": " + faultWords[f.Kind]
 	if f.Kind == ModelNotFound && f.Model != "" {
 		s += " " + f.Model
 	}

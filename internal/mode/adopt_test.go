@@ -26,7 +26,7 @@ func TestGivenPlan(t *testing.T) {
 				in.PlanGate, in.OnError = true, "single"
 				s.answers = map[string]agency.Decision{"plan-1": {Verb: agency.Reject, Note: "not so"}}
 			},
-			Result{Reason: "the plan was rejected: not so"},
+			Result{Reason: "a person rejected it: not so"},
 			[]string{"gate plan-1: reject"},
 		},
 		"what fails is planned anew by the manager": {

@@ -1,6 +1,8 @@
 package mode
 
 import (
+	"agency/internal/agency"
+	"agency/internal/contractrun"
 	"agency/internal/contractrun/pattern"
 	"agency/internal/effects"
 	"agency/internal/flow"
@@ -10,8 +12,15 @@ import (
 // (docs/design.md, Patterns).
 func Agent(c flow.Ctx, in Input) (Result, error) {
 	end, err := pattern.Play(c, pattern.Input{Facts: in.Facts, Cast: in.Cast, Agent: in.Agent, Text: in.Goal})
-	if err != nil || end.Failure != "" {
-		return Result{Reason: end.Failure}, err
+	if err != nil {
+		return Result{}, err
+	}
+	if end.Failure != "" {
+		why := contractrun.StopCause(end.Failure)
+		if why.Kind == agency.FailedOther {
+			why.Kind = agency.FailedAnswer
+		}
+		return failed(why), nil
 	}
 	if _, err := flow.Call(c, effects.KeepAnswer, "answer", effects.RunAnswer{Run: in.Run, Text: end.Answer}); err != nil {
 		return Result{}, err

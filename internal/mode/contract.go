@@ -33,7 +33,7 @@ func begin(c flow.Ctx, in Input, how contractrun.Work) (Result, error) {
 func formal(c flow.Ctx, in Input, how contractrun.Work) (Result, error) {
 	how.Staged = true
 	drafting := in.alone(false)
-	drafting.Before.Tree = how.Before.Tree
+	drafting.Before.Tree, drafting.Before.Cause = how.Before.Tree, how.Before.Cause
 	d := planning.New(in.plan(), drafting, how.Reviewed)
 	why := how.Before.Feedback.Reason
 	if why != "" {
@@ -47,7 +47,7 @@ func formal(c flow.Ctx, in Input, how contractrun.Work) (Result, error) {
 	case plan != nil:
 		return pursue(c, in, delivery{contract: d.Contracts(plan)[0], named: true}, how, false)
 	case d.Stopped || in.OnError != "single" || why != "":
-		return Result{Reason: failure}, nil
+		return failed(d.Cause(failure)), nil
 	}
 	return fallBack(c, in, "plan-failed", "the plan failed", failure, how.Reviewed)
 }

@@ -73,7 +73,7 @@ var contractCases = map[string]struct {
 		func(s *stage, in *Input) {
 			in.PlanGate, in.RetryBudget = true, 1
 			s.answers = map[string]agency.Decision{"plan-1": {Verb: agency.Reject, Note: "smaller"}, "plan-2": {Verb: agency.Reject, Note: "still not"}}
-		}, Result{Reason: "the plan was rejected again: still not"}, "session plan 1.1; gate plan-1: reject; session plan 2.1; gate plan-2: reject",
+		}, Result{Reason: "a person rejected it: smaller"}, "session plan 1.1; gate plan-1: reject; session plan 2.1; gate plan-2: reject",
 	},
 	"faulty plan, one more attempt": {
 		func(s *stage, _ *Input) { s.plans = []session.Outcome{faulty()} }, merged,
@@ -91,7 +91,7 @@ var contractCases = map[string]struct {
 		func(s *stage, in *Input) {
 			in.OnError = "stop"
 			s.plans = []session.Outcome{{Kind: session.Incomplete, Reason: "30 turns"}, {Kind: session.Incomplete, Reason: "30 turns"}}
-		}, Result{Reason: "all 2 attempts at a plan are used; the last one: 30 turns"}, "session plan 1.1; session plan 2.1",
+		}, Result{Reason: "no valid plan came: 30 turns; all 2 attempts at a plan are used"}, "session plan 1.1; session plan 2.1",
 	},
 	"red once": {
 		func(s *stage, _ *Input) { s.verdicts = []agency.Verdict{red} }, merged,
@@ -99,7 +99,7 @@ var contractCases = map[string]struct {
 	},
 	"red for good": {
 		func(s *stage, _ *Input) { s.verdicts = []agency.Verdict{red, red} },
-		Result{Reason: "all 2 attempts are used; the last one: p.TestX fails"},
+		Result{Reason: "the work does not hold: p.TestX fails; all 2 attempts are used"},
 		"session plan 1.1; session fix 1.1; verify fix 1: false; session fix 2.1; verify fix 2: false",
 	},
 	"weakened, accepted by a person": {
@@ -265,7 +265,7 @@ func TestTriggers(t *testing.T) {
 				other.Reasons = []string{"p.TestY fails"}
 				in.Triggers, s.verdicts = all, []agency.Verdict{red, red, red, other}
 			},
-			Result{Reason: "all 2 attempts are used; the last one: p.TestY fails; before that one agent alone: all 2 attempts are used; the last one: p.TestX fails"},
+			Result{Reason: "the work does not hold: p.TestX fails; all 2 attempts are used"},
 			"session main 1.1; verify main 1: false; session main 2.1; verify main 2: false; session plan 1.1; session fix 1.1; verify fix 1: false; session fix 2.1; verify fix 2: false",
 			"single to contract, single_agent_failure",
 		},
@@ -273,7 +273,7 @@ func TestTriggers(t *testing.T) {
 			func(s *stage, in *Input) {
 				in.Triggers = all
 				s.sessions = []session.Outcome{{Kind: session.Incomplete, Reason: "50 turns"}, {Kind: session.Incomplete, Reason: "50 turns"}}
-			}, Result{Reason: "all 2 attempts are used; the last one: 50 turns"}, "session main 1.1; session main 2.1", "",
+			}, Result{Reason: "the agent ended without a claim: 50 turns; all 2 attempts are used"}, "session main 1.1; session main 2.1", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestFeatureIsMarked(t *testing.T) {
 		},
 		"work that fails is not marked": {
 			"single", func(s *stage, _ *Input) { s.judged = map[string]agency.Verdict{"main 1": red, "main 2": red} },
-			Result{Reason: "all 2 attempts are used; the last one: p.TestX fails"},
+			Result{Reason: "the work does not hold: p.TestX fails; all 2 attempts are used"},
 			nil, "mark f1",
 		},
 		"a backlog that cannot say it holds up nothing": {

@@ -42,7 +42,7 @@ func Follow(c flow.Ctx, in Input) (Result, error) {
 	before, err := adopt(c, in, adopted(in))
 	switch {
 	case err != nil || before.failed != "":
-		return Result{Reason: before.failed}, err
+		return failed(before.cause), err
 	case f.What == agency.FollowOn:
 		wanted.contract.ID, wanted.named = moreContract, true
 		how.Base, how.After = before.landed.Commit, before.contract.ID
@@ -92,16 +92,20 @@ func adopt(c flow.Ctx, in Input, contract agency.Contract) (delivery, error) {
 	}
 	if files.Refused != "" {
 		d.failed = files.Refused
+		d.cause = agency.Failure{Kind: agency.FailedTarget, Cause: d.failed}
 		return d, a.GiveUp(c, d.failed)
 	}
 	if len(files.Conflicts) > 0 {
 		d.failed = fmt.Sprintf("%s has changed since where run %s did, too: %s; nothing was touched; by hand: git switch %s && git revert -m 1 %s",
 			in.Target, in.Follows.Run, strings.Join(files.Conflicts, ", "), in.Target, in.Follows.Commit)
+		d.cause = agency.Failure{Kind: agency.FailedTarget, Cause: d.failed}
 		return d, a.GiveUp(c, d.failed)
 	}
 	d.landed, d.failed, err = a.Adopt(c, agency.Claim{Contract: contract.ID, Summary: contract.Description, Tree: files.Tree}, spec.Of)
+	d.cause = a.Cause(d.failed)
 	if d.failed == "" && d.landed.Empty {
 		d.failed = fmt.Sprintf("nothing is left of it to %s: %s has none of its changes", end, in.Target)
+		d.cause = agency.Failure{Kind: agency.FailedNothing, Cause: d.failed}
 	}
 	return d, err
 }

@@ -35,7 +35,7 @@ func TestFollow(t *testing.T) {
 		},
 		"what was taken over is red": {
 			on, agency.ModeSingle, func(s *stage) { s.judged = map[string]agency.Verdict{"before 1": red} },
-			Result{Reason: red.Reasons[0]},
+			Result{Reason: "the work does not hold: " + red.Reasons[0]},
 			"files of c-old on base; verify before 1: false",
 		},
 		"goes on from what was merged": {

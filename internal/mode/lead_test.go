@@ -201,7 +201,7 @@ func TestSpawning(t *testing.T) {
 			func(s *stage, _ *Input) {
 				s.plans = []session.Outcome{asking(spawn(part("a"))), {Kind: session.Blocked, Reason: "no way"}}
 				s.answers = map[string]agency.Decision{"escalation-plan-1": {Verb: agency.Reject}}
-			}, Result{Reason: "blocked: no way"}, []string{"gate escalation-plan-1: reject"}, nil,
+			}, Result{Reason: "the agent could not go on: no way"}, []string{"gate escalation-plan-1: reject"}, nil,
 		},
 		"one fails while what builds on it is handed in": {
 			func(s *stage, _ *Input) {

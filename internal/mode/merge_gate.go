@@ -47,6 +47,7 @@ type delivery struct {
 	asked    int              // merge gates that were opened for it
 	back     bool             // a person has sent work back
 	failed   string           // why what was asked for then was not done
+	cause    agency.Failure   // of the same
 	stopped  bool             // a person ended the run
 	hindered obstacle         // why it cannot be merged or brought together as it is
 	// rework makes better what a person rejected, or says why it failed.
@@ -92,7 +93,7 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 			}
 			if of.with == nil {
 				if n == 1 && in.Follows != nil && in.Follows.Rebase {
-					return Result{Reason: d.hindered.text()}, nil
+					return failed(agency.Failure{Kind: agency.FailedTarget, Cause: d.hindered.text()}), nil
 				}
 				continue
 			}
@@ -101,7 +102,7 @@ func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
 		better, err := rework(c, of)
 		switch {
 		case err != nil || better.stopped:
-			return Result{Reason: better.failed}, err
+			return failed(better.cause), err
 		case better.failed != "": // also where a person grants no more money
 			d.failed = better.failed
 			if rebase {
@@ -163,6 +164,7 @@ func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work
 		r, err := contractrun.Begin(c, contract, how)
 		if err == nil {
 			better.landed, better.failed, err = r.Adopt(c, agency.Claim{Contract: contract.ID, Summary: contract.Title, Tree: a.with.Tree}, better.onto)
+			better.cause = r.Cause(better.failed)
 		}
 		better.said = a.said
 		return better, err
@@ -170,6 +172,7 @@ func (a again) fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work
 	r := contractrun.New(contract, how)
 	var err error
 	better.landed, better.failed, err = r.CreateAndFulfil(c)
+	better.cause = r.Cause(better.failed)
 	if err == nil && better.failed != "" {
 		err = r.GiveUp(c, better.failed)
 	}

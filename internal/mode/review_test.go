@@ -153,7 +153,7 @@ func TestProducerCritic(t *testing.T) {
 				in.RetryBudget = 1
 				s.answers = map[string]agency.Decision{"review-main-1-r3": {Verb: agency.Reject, Note: "no"}, "review-main-2-r3": {Verb: agency.Reject, Note: "never"}}
 			},
-			Result{Reason: "a person decided on the review again: never"},
+			Result{Reason: "a person rejected it: no"},
 			[]string{"gate review-main-1-r3: reject", "session main 2.1", "gate review-main-2-r3: reject"},
 			"land",
 		},

@@ -57,12 +57,16 @@ type Input struct {
 	MaxWaitingGates int      // while as many wait, no new contract starts
 }
 
-// Result is how a run ended.
+// Result is how a run ended: with a reason that it succeeded, else by a failure.
 type Result struct {
 	Succeeded bool
 	Reason    string
+	Failure   agency.Failure
 	Commit    agency.OID // in the target, where it was merged
 }
+
+// failed is the end of a run that did not succeed.
+func failed(why agency.Failure) Result { return Result{Reason: why.Sentence(), Failure: why} }
 
 // Single is one generalist: work, verify, land on the run's branch, merge gate.
 // A reject of the merge gate opens one more contract with the reason, on top of what
@@ -106,7 +110,7 @@ func pursue(c flow.Ctx, in Input, first delivery, how contractrun.Work, upgrade 
 		if up {
 			return upgradeToContract(c, in, a, failure)
 		}
-		return Result{Reason: failure}, a.GiveUp(c, failure)
+		return failed(a.Cause(failure)), a.GiveUp(c, failure)
 	}
 	first.landed, first.whole, first.said = landed, true, a.Session()
 	first.rework = func(c flow.Ctx, of again) (delivery, error) {
@@ -127,16 +131,9 @@ func upgradeToContract(c flow.Ctx, in Input, a *contractrun.Run, failure string)
 		return Result{}, err
 	}
 	how := in.alone(false)
-	how.Before = contractrun.Handed{Tree: a.Tree, Feedback: a.Feedback}
-	out, err := formal(c, in, how)
-	if err == nil && !out.Succeeded && out.Reason != "" && out.Reason != failure { // what it is for, as whoever reads the end would ask
-		out.Reason += "; before that one agent alone: " + text.FirstLine(failure, longestReason)
-	}
-	return out, err
+	how.Before = contractrun.Handed{Tree: a.Tree, Feedback: a.Feedback, Cause: a.Cause(failure)}
+	return formal(c, in, how)
 }
-
-// longestReason is how much of a reason stands in another one, in bytes.
-const longestReason = 300
 
 // mainContract is the goal as a contract.
 func mainContract(in Input) agency.Contract {

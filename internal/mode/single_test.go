@@ -35,14 +35,14 @@ func TestSingle(t *testing.T) {
 		},
 		"red for good": {
 			func(s *stage, _ *Input) { s.verdicts = []agency.Verdict{red, red} },
-			Result{Reason: "all 2 attempts are used; the last one: p.TestX fails"},
+			Result{Reason: "the work does not hold: p.TestX fails; all 2 attempts are used"},
 			"session main 1.1; verify main 1: false; session main 2.1; verify main 2: false",
 		},
 		"incomplete": {
 			func(s *stage, _ *Input) {
 				s.sessions = []session.Outcome{{Kind: session.Incomplete, Reason: "50 turns"}, {Kind: session.Incomplete, Reason: "50 turns"}}
 			},
-			Result{Reason: "all 2 attempts are used; the last one: 50 turns"},
+			Result{Reason: "the agent ended without a claim: 50 turns; all 2 attempts are used"},
 			"session main 1.1; session main 2.1",
 		},
 		"weakened to the end": {
@@ -66,7 +66,7 @@ func TestSingle(t *testing.T) {
 				s.sessions = []session.Outcome{{Kind: session.Blocked, Reason: "no spec"}}
 				s.answers = map[string]agency.Decision{"escalation-main-1": {Verb: agency.Reject}}
 			},
-			Result{Reason: "blocked: no spec"},
+			Result{Reason: "the agent could not go on: no spec"},
 			"session main 1.1; gate escalation-main-1: reject",
 		},
 		"blocked at the last attempt, approved": {

@@ -479,5 +479,9 @@ func (s *stage) run(mode func(flow.Ctx, Input) (Result, error), in Input) Result
 	if again != res {
 		s.t.Errorf("replayed to %+v, was %+v", again, res)
 	}
+	if !res.Succeeded && res.Reason != res.Failure.Sentence() {
+		s.t.Errorf("failed without its cause: %+v", res)
+	}
+	res.Failure = agency.Failure{} // its sentence is the reason
 	return res
 }

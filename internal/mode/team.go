@@ -1,7 +1,6 @@
 package mode
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -42,14 +41,14 @@ func split(c flow.Ctx, in Input) (Result, error) {
 		_, err := flow.Call(c, effects.CreateContracts, "contracts", d.Contracts(plan))
 		return Result{Succeeded: true, Reason: "a dry run: this is the plan, and nothing of it was begun"}, err
 	case in.Dry:
-		return Result{Reason: failure}, nil
+		return failed(d.Cause(failure)), nil
 	case plan != nil:
 		return carryOut(c, in, t, d.Contracts(plan))
 	case t.Started() && !d.Stopped:
-		t.Unplanned = failure
+		t.Unplanned, t.NoPlan = failure, d.Cause(failure)
 		return carryOut(c, in, t, nil)
 	case d.Stopped || in.OnError != "single":
-		return Result{Reason: failure}, nil
+		return failed(d.Cause(failure)), nil
 	}
 	return fallBack(c, in, "plan-failed", "the plan failed", failure, false)
 }
@@ -79,7 +78,7 @@ func carryOut(c flow.Ctx, in Input, t *team.Team, plan []agency.Contract) (Resul
 		return Result{}, err
 	}
 	if out.Stopped != "" {
-		return Result{Reason: out.Stopped}, nil
+		return failed(t.Cause()), nil
 	}
 	if err := t.CheckDeferred(c); err != nil {
 		return Result{}, err
@@ -88,10 +87,10 @@ func carryOut(c flow.Ctx, in Input, t *team.Team, plan []agency.Contract) (Resul
 		return fallBack(c, in, "nothing-landed", "nothing of the plan landed", t.WhatFailed(), false)
 	}
 	if why, err := t.Report(c); err != nil || why != "" {
-		return Result{Reason: why}, err
+		return failed(contractrun.StopCause(why)), err
 	}
-	if why, err := incomplete(c, IncompleteGate(in.Run), t, out); err != nil || why != "" {
-		return Result{Reason: why}, err
+	if over, err := incomplete(c, IncompleteGate(in.Run), t, out); err != nil || over {
+		return failed(t.Cause()), err
 	}
 	return finish(c, in, t)
 }
@@ -129,15 +128,14 @@ func (in Input) replan(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.C
 func IncompleteGate(run agency.RunID) agency.GateID { return contractrun.GateID(run, "incomplete") }
 
 // incomplete asks a person what becomes of a plan of which a part failed: an
-// approval takes what landed to the merge gate. Why is the reason to end.
-func incomplete(c flow.Ctx, id agency.GateID, t *team.Team, out schedule.Outcome) (why string, err error) {
+// approval takes what landed to the merge gate, else it is over.
+func incomplete(c flow.Ctx, id agency.GateID, t *team.Team, out schedule.Outcome) (over bool, err error) {
 	if t.Wholly() {
-		return "", nil
+		return false, nil
 	}
 	lines := t.FailureLines()
-	why = t.WhatFailed()
 	if len(out.Landed) == 0 {
-		return why, nil
+		return true, nil
 	}
 	d, err := contractrun.Ask(c, agency.Gate{
 		ID: id, RunID: c.Run(), Kind: agency.GateEscalation,
@@ -146,10 +144,7 @@ func incomplete(c flow.Ctx, id agency.GateID, t *team.Team, out schedule.Outcome
 			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
 		Approving: "go on to the merge gate with what landed", Rejecting: "end the run; its branch stays",
 	})
-	if err != nil || d.Verb != agency.Reject {
-		return "", err
-	}
-	return cmp.Or(d.Note, why), nil
+	return d.Verb == agency.Reject, err
 }
 
 func blockedText(blocked []agency.ContractID) string {

@@ -226,7 +226,7 @@ func TestTeam(t *testing.T) {
 				}
 				s.answers = map[string]agency.Decision{"incomplete": {Verb: agency.Reject}}
 			},
-			Result{Reason: "1 of 3 contracts failed: a: all 2 attempts are used; the last one: p.TestX fails"},
+			Result{Reason: "a: the work does not hold: p.TestX fails; all 2 attempts are used"},
 			[]string{"gate incomplete: reject"},
 		},
 		"the merge is rejected once": {
@@ -248,7 +248,7 @@ func TestTeam(t *testing.T) {
 			func(s *stage, in *Input) {
 				in.OnError = "stop"
 				s.plans = []session.Outcome{{Kind: session.Incomplete, Reason: "30 turns"}, {Kind: session.Incomplete, Reason: "30 turns"}}
-			}, Result{Reason: "all 2 attempts at a plan are used; the last one: 30 turns"}, []string{"session plan 2.1"},
+			}, Result{Reason: "no valid plan came: 30 turns; all 2 attempts at a plan are used"}, []string{"session plan 2.1"},
 		},
 		"nothing of a plan landed": {
 			func(s *stage, in *Input) {
@@ -266,7 +266,7 @@ func TestTeam(t *testing.T) {
 				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
 				s.plans = []session.Outcome{plan(part("a"), part("c", "a")), {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}}
 			},
-			Result{Reason: "1 of 2 contracts failed: a: all 2 attempts are used; the last one: p.TestX fails"},
+			Result{Reason: "a: the work does not hold: p.TestX fails; all 2 attempts are used"},
 			[]string{"session replan 2.1", "session report 1.1"},
 		},
 		"what landed is not lost over what failed": {

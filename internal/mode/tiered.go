@@ -60,7 +60,7 @@ func throughTiers(c flow.Ctx, in Input) (Result, error) {
 	plan, failure, err := r.plan(c, agency.PlanContract, "")
 	switch {
 	case err != nil || plan == nil:
-		return Result{Reason: failure}, err
+		return failed(failure), err
 	case in.Dry:
 		_, err := flow.Call(c, effects.CreateContracts, "contracts", plan)
 		return Result{Succeeded: true, Reason: "a dry run: this is the plan, and nothing of it was begun"}, err
@@ -68,22 +68,22 @@ func throughTiers(c flow.Ctx, in Input) (Result, error) {
 	for round := 1; ; round++ {
 		end, err := r.round(c, plan, round)
 		switch {
-		case err != nil || end.over != "":
-			return Result{Reason: end.over}, err
+		case err != nil || end.over.Kind != "":
+			return failed(end.over), err
 		case end.said.Accepted:
 			return finishBy(c, in, end.team, r.reworked)
 		case round >= in.RetryBudget:
 			return r.unaccepted(c, end)
 		}
-		if plan, failure, err = r.plan(c, numbered(ReplanContract, round+1), rejectedText(end.said)); err != nil || plan == nil {
-			return Result{Reason: cmp.Or(failure, end.said.Summary)}, err
+		if plan, _, err = r.plan(c, numbered(ReplanContract, round+1), rejectedText(end.said)); err != nil || plan == nil {
+			return failed(agency.Failure{Kind: agency.FailedReview, Cause: end.said.Summary}), err
 		}
 	}
 }
 
 // plan has the visionary plan: the goal, or what is to be done instead of what was not
 // accepted or failed, which why says. No plan: the failure says why.
-func (r *tiers) plan(c flow.Ctx, id agency.ContractID, why string) (plan []agency.Contract, failure string, err error) {
+func (r *tiers) plan(c flow.Ctx, id agency.ContractID, why string) (plan []agency.Contract, failure agency.Failure, err error) {
 	in := r.in.plan()
 	in.Gate, in.Alone = true, false
 	d := planning.New(in, r.top.Leading(), true)
@@ -93,10 +93,11 @@ func (r *tiers) plan(c flow.Ctx, id agency.ContractID, why string) (plan []agenc
 		d.Contract.Description = why
 	}
 	d.Contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "the goal falls into workstreams, each as deep as its work, whose criteria can be checked"}}
-	if plan, failure, err = d.Plan(c); err != nil || plan == nil {
-		return nil, failure, err
+	plan, noPlan, err := d.Plan(c)
+	if err != nil || plan == nil {
+		return nil, d.Cause(noPlan), err
 	}
-	return r.designed(r.unique(id, d.Contracts(plan))), "", nil
+	return r.designed(r.unique(id, d.Contracts(plan))), failure, nil
 }
 
 // take notes the id of a contract, where no other has it.
@@ -132,7 +133,7 @@ func (r *tiers) unique(of agency.ContractID, plan []agency.Contract) []agency.Co
 type roundEnd struct {
 	team *team.Team
 	said agency.Acceptance
-	over string
+	over agency.Failure
 }
 
 // round carries a plan out and has the visionary say whether what landed is what was asked
@@ -142,21 +143,28 @@ func (r *tiers) round(c flow.Ctx, plan []agency.Contract, n int) (end roundEnd, 
 		t := team.New(r.input(r.top, r.workstream, r.replan, r.in.Parallel))
 		end.team = t
 		out, err := t.Execute(c, plan)
-		if err != nil || out.Stopped != "" {
-			end.over = out.Stopped
+		if err != nil {
 			return err
+		}
+		if out.Stopped != "" {
+			end.over = t.Cause()
+			return nil
 		}
 		if err := t.CheckDeferred(c); err != nil {
 			return err
 		}
 		if t.FellThrough(out) {
-			end.over = t.WhatFailed()
+			end.over = t.Cause()
 			return nil
 		}
-		if end.over, err = incomplete(c, numberedGate(r.in.Run, "incomplete", n), t, out); err != nil || end.over != "" {
+		if over, err := incomplete(c, numberedGate(r.in.Run, "incomplete", n), t, out); err != nil || over {
+			end.over = t.Cause()
 			return err
 		}
-		end.said, end.over, err = r.accept(c, n)
+		said, over, err := r.accept(c, n)
+		if end.said = said; over != "" {
+			end.over = contractrun.StopCause(over)
+		}
 		return err
 	}).Get(c)
 	return end, err
@@ -211,7 +219,7 @@ func (r *tiers) replan(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.C
 	if err != nil || plan != nil {
 		return plan, err
 	}
-	return nil, recordUpgrade(c, r.in, "replan-failed", "no new plan came after "+string(f.Contract.ID)+" failed: "+failure, agency.ModeTiered)
+	return nil, recordUpgrade(c, r.in, "replan-failed", "no new plan came after "+string(f.Contract.ID)+" failed: "+failure.Sentence(), agency.ModeTiered)
 }
 
 // AcceptContract is the one in which the visionary judges the whole.
@@ -284,7 +292,7 @@ func (r *tiers) unaccepted(c flow.Ctx, end roundEnd) (Result, error) {
 		Approving: "go on to the merge gate with what landed", Rejecting: "end the run; its branch stays",
 	})
 	if err != nil || d.Verb == agency.Reject {
-		return Result{Reason: cmp.Or(d.Note, "not accepted: "+end.said.Summary)}, err
+		return failed(agency.Failure{Kind: agency.FailedReview, Cause: end.said.Summary}), err
 	}
 	return finishBy(c, r.in, end.team, r.reworked)
 }

@@ -93,6 +93,7 @@ func (s *squad) attempt(c flow.Ctx, try int) (failure string, err error) {
 		}
 		for round := 1; ; round++ {
 			joint, stop, err := s.round(c, tasks, round)
+			s.of.MetBelow(s.team.Cause())
 			switch {
 			case err != nil || stop != "":
 				s.of.Stopped, failure = stop != "", stop
@@ -142,6 +143,9 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 		}
 		d := s.draft(how, "Tasks of: "+of.Title, planText(s))
 		plan, failure, err := d.Plan(c)
+		if failure != "" {
+			s.of.MetBelow(d.Cause(failure))
+		}
 		if plan != nil {
 			plan = s.tasks(d.Contracts(plan))
 		}

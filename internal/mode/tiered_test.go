@@ -258,7 +258,7 @@ var tieredCases = map[string]tieredCase{
 			s.byAttempt["replan-2 1.1"], s.byAttempt["accept-2 1.1"] = streams("b: t4 t5 -"), rejects("still not")
 			s.answers = map[string]agency.Decision{"unaccepted": {Verb: agency.Reject, Note: "I see"}}
 		},
-		Result{Reason: "I see"},
+		Result{Reason: "the work was not accepted: still not"},
 		[]string{"session accept-2 1.1", "gate unaccepted: reject"},
 		[]string{"gate merge"},
 	},
@@ -268,7 +268,7 @@ var tieredCases = map[string]tieredCase{
 			out.Faults = []agency.PlanFault{{What: "t5 can never be left out"}}
 			s.byAttempt["plan 1.1"], s.answers = out, map[string]agency.Decision{"plan-faults-1": {Verb: agency.Reject}}
 		},
-		Result{Reason: "the plan is faulty: t5 can never be left out"},
+		Result{Reason: "no valid plan came: t5 can never be left out"},
 		[]string{"session plan 1.1", "gate plan-faults-1: reject"},
 		[]string{"session a"},
 	},

@@ -33,6 +33,7 @@ const (
 	Email    = "email"
 	Desktop  = "desktop"
 	Shoutrrr = "shoutrrr"
+	Command  = "command" // of the user's own, on this machine
 )
 
 // Channel is one place, with its secrets.
@@ -43,6 +44,7 @@ type Channel struct {
 	To       []string `json:"to,omitempty"`
 	From     string   `json:"from,omitempty"`
 	Insecure bool     `json:"insecure,omitempty"` // unencrypted to other machines, too
+	Command  string   `json:"command,omitempty"`  // a text for sh
 }
 
 // Message is what a person is told. All of it is plain text.
@@ -58,6 +60,20 @@ type Message struct {
 	// Title is one line, Lines are few.
 	Title string   `json:"title"`
 	Lines []string `json:"lines"`
+	// About is what a command is told.
+	About About `json:"-"`
+}
+
+// About is one event for a program.
+type About struct {
+	Event      string       `json:"event"` // gate or finished
+	Run        agency.RunID `json:"run"`
+	Number     int          `json:"number"`
+	State      string       `json:"state"`
+	Repository string       `json:"repository"` // the folder
+	Gate       string       `json:"gate,omitempty"`
+	Summary    string       `json:"summary"`
+	Key        string       `json:"key"` // as of the message
 }
 
 // Sender sends over the real channels. Its zero value does.
@@ -65,6 +81,8 @@ type Sender struct {
 	// Now is the time that a webhook's message is signed with and a mail is dated by;
 	// nil: the machine's.
 	Now func() time.Time
+	// Patience is how long a command may take; 0: 30 s.
+	Patience time.Duration
 	// Self is this program, which is started once more for shoutrrr, and must call Child;
 	// empty: as the system knows it.
 	Self string
@@ -81,6 +99,9 @@ func (s Sender) now() time.Time {
 // KindTransient where the same may succeed later, KindInvalid where something must be mended
 // first, and holds nothing of the channel's address.
 func (s Sender) Send(ctx context.Context, c Channel, m Message) error {
+	if c.Type == Command {
+		return s.command(ctx, c.Command, m.About)
+	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	switch c.Type {

@@ -47,6 +47,9 @@ func CreateRun(tx *store.Tx, run agency.Run, config json.RawMessage) error {
 	if !added {
 		return agency.Errorf(agency.KindConflict, "run %s exists already", run.ID)
 	}
+	if _, err := tx.Exec(insertNumber, string(run.ID)); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(insertControl, string(run.ID)); err != nil {
 		return err
 	}
@@ -115,6 +118,18 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 		return err
 	}
 	return tellPause(tx, run, to)
+}
+
+// Fail ends a run by a failure.
+func Fail(tx *store.Tx, id agency.RunID, why agency.Failure) error {
+	run, err := Run(tx, id)
+	if err == nil && !run.State.Final() {
+		err = updateRunDoc(tx, id, func(run *agency.Run) { run.Failure = &why })
+	}
+	if err != nil {
+		return err
+	}
+	return SetState(tx, id, agency.StateFailed, why.Sentence())
 }
 
 // tellPause tells that a person pauses a run or lets it go on, of each gate at which
@@ -191,12 +206,19 @@ func SetCrashed(tx *store.Tx, id agency.RunID, crashed bool) error {
 	return updateRunDoc(tx, id, func(run *agency.Run) { run.Crashed = crashed })
 }
 
+func kindOf(run agency.Run) agency.FailureKind {
+	if run.Failure == nil {
+		return agency.FailedOther
+	}
+	return run.Failure.Kind
+}
+
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
 	switch to {
 	case agency.StateSucceeded:
 		return agency.NewEvent(run.ID, agency.SeverityInfo, cmp.Or(reason, "done"), agency.RunSucceeded{Branch: run.Branch, Commit: run.Merged})
 	case agency.StateFailed:
-		return agency.NewEvent(run.ID, agency.SeverityError, reason, agency.RunFailed{Reason: reason})
+		return agency.NewEvent(run.ID, agency.SeverityError, reason, agency.RunFailed{Reason: reason, Kind: kindOf(run)})
 	case agency.StateCancelled:
 		return agency.NewEvent(run.ID, agency.SeverityWarning, cmp.Or(reason, "cancelled"), agency.RunCancelled{})
 	case agency.StatePaused:
@@ -257,14 +279,15 @@ func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
 func scanRun(row store.Scanner) (agency.Run, error) {
 	var id, state, reason, doc, merged string
 	var created, finished int64
-	if err := row.Scan(&id, &state, &reason, &doc, &merged, &created, &finished); err != nil {
+	var number int
+	if err := row.Scan(&id, &state, &reason, &doc, &merged, &created, &finished, &number); err != nil {
 		return agency.Run{}, err
 	}
 	var run agency.Run
 	if err := json.Unmarshal([]byte(doc), &run); err != nil {
 		return run, agency.Errorf(agency.KindInternal, "run %s: its record: %w", id, err)
 	}
-	run.State, run.Reason, run.Merged = agency.RunState(state), reason, agency.OID(merged)
+	run.Number, run.State, run.Reason, run.Merged = number, agency.RunState(state), reason, agency.OID(merged)
 	run.CreatedAt = timeOf(created)
 	run.FinishedAt = timeOf(finished)
 	return run, nil

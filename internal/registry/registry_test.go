@@ -258,3 +258,31 @@ func TestOnlyFinishedRunsAreDeleted(t *testing.T) {
 		t.Error("a deleted run was deleted again")
 	}
 }
+
+// A run's number is unique, rises, and does not come again where its run is removed.
+func TestNumbersAreNotReused(t *testing.T) {
+	db := open(t)
+	numberOf := func(id agency.RunID) (n int) {
+		run := sample
+		run.ID = id
+		write(t, db, func(tx *store.Tx) error { return CreateRun(tx, run, json.RawMessage(`{}`)) })
+		got, err := store.Get(context.Background(), db, Run, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Number
+	}
+	first, second := numberOf("run-a"), numberOf("run-b")
+	write(t, db, func(tx *store.Tx) error {
+		return errors.Join(SetState(tx, "run-b", agency.StateCancelled, ""), DeleteRun(tx, "run-b"))
+	})
+	if third := numberOf("run-b"); first != 1 || second != 2 || third != 3 {
+		t.Errorf("numbers %d, %d, %d", first, second, third)
+	}
+	err := db.Write(context.Background(), func(tx *store.Tx) error {
+		return errors.Join(CreateRun(tx, agency.Run{ID: "run-c", State: agency.StatePlanning}, json.RawMessage(`{}`)), errors.New("no"))
+	})
+	if fourth := numberOf("run-d"); err == nil || fourth != 4 {
+		t.Errorf("after a run that was not recorded: %d", fourth)
+	}
+}

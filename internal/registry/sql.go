@@ -6,7 +6,11 @@ const (
 	// insertRun adds a run, once.
 	insertRun = `INSERT INTO runs (id, state, doc, copy, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
 
-	selectRuns = `SELECT id, state, reason, doc, merged, created_at, finished_at FROM runs `
+	// insertNumber gives a run the next number.
+	insertNumber = `INSERT INTO run_numbers (number, run_id) SELECT coalesce(max(number), 0) + 1, ? FROM run_numbers`
+
+	selectRuns = `SELECT id, state, reason, doc, merged, created_at, finished_at,
+(SELECT coalesce(max(number), 0) FROM run_numbers WHERE run_id = runs.id) FROM runs `
 
 	// selectRun reads one run, selectAllRuns all, oldest first.
 	selectRun     = selectRuns + `WHERE id = ?`

@@ -36,6 +36,7 @@ type Draft struct {
 	shared   *contractrun.Shared
 	given    bool // by a person, in the place of the lead's plan
 	rejected bool // the plan gate was rejected once
+	note     string
 	reviewed bool // a critic reads what its contracts change
 	many     bool // of several contracts
 	raise    int  // the plan's multiplier of attempts; 0 is 1
@@ -96,9 +97,9 @@ func (d *Draft) outcome(c flow.Ctx, out session.Outcome) (planEnd, error) {
 		d.Stopped = end.Final != ""
 		return planEnd{AttemptEnd: end}, err
 	case out.Kind == session.Stopped:
-		d.Stopped = true
-		return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: out.Reason}}, nil
+		return planEnd{AttemptEnd: d.Ended(out.Reason)}, nil
 	default:
+		d.Met(agency.FailedPlan, out.Reason)
 		end, err := d.Failed(c, session.Feedback{Attempt: d.N, Reason: out.Reason})
 		return planEnd{AttemptEnd: end}, err
 	}
@@ -112,6 +113,7 @@ func (d *Draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
 		lines[i] = "- " + f.String()
 	}
 	reason := "the plan is faulty: " + faults[0].String()
+	d.Met(agency.FailedPlan, faults[0].String())
 	then := "end the run"
 	if d.in.Alone {
 		then = "give the plan up: one agent works on the goal itself (on_error: single)"
@@ -126,7 +128,7 @@ func (d *Draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
 		return planEnd{}, err
 	}
 	if answer.Verb == agency.Reject {
-		return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: reason}}, nil
+		return planEnd{AttemptEnd: d.Over(agency.FailedPlan, faults[0].String(), reason)}, nil
 	}
 	if err := d.Grant(c); err != nil {
 		return planEnd{}, err
@@ -159,12 +161,12 @@ func (d *Draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 			return planEnd{}, err
 		case answer.Verb == agency.Reject && d.given:
 			d.Stopped = true
-			return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: "the plan was rejected: " + answer.Note}}, nil
+			return planEnd{AttemptEnd: d.Over(agency.FailedRejected, answer.Note, "the plan was rejected: "+answer.Note)}, nil
 		case answer.Verb == agency.Reject && d.rejected:
 			d.Stopped = true
-			return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: "the plan was rejected again: " + answer.Note}}, nil
+			return planEnd{AttemptEnd: d.Over(agency.FailedRejected, d.note, "the plan was rejected again: "+answer.Note)}, nil
 		case answer.Verb == agency.Reject:
-			d.rejected = true
+			d.rejected, d.note = true, answer.Note
 			if err := d.Grant(c); err != nil {
 				return planEnd{}, err
 			}

@@ -20,8 +20,11 @@ type progress struct {
 	All      []agency.Contract // of the plan
 	deferred []deferredChecks
 	failures []failure
+	causes   map[agency.ContractID]agency.Failure // of all that ever failed
+	stopped  agency.Failure                       // why all of it was stopped
 	// Unplanned is why the plan that goes with what was started never came.
 	Unplanned string
+	NoPlan    agency.Failure // of the same
 }
 
 // failure is a contract that failed for good, and that nothing replaces.
@@ -30,6 +33,7 @@ type failure struct {
 	line string
 	// blocked are those that depend on it.
 	blocked []agency.ContractID
+	cause   agency.Failure
 }
 
 // knows takes more contracts into the plan.
@@ -83,6 +87,21 @@ func (t *progress) WhatFailed() string {
 	return fmt.Sprintf("%d of %s failed: %s", len(t.failures), agency.Things(len(t.All), "contract", "contracts"), lines)
 }
 
+// Cause is why it came to nothing, or not to all of it: what stopped it, else what failed
+// first of what nothing replaces; why no plan came, where nothing did. The zero failure:
+// nothing failed.
+func (t *progress) Cause() agency.Failure {
+	if t.stopped.Kind != "" {
+		return t.stopped
+	}
+	for _, f := range t.failures {
+		if f.cause.Kind != "" { // what never started failed by another one
+			return f.cause
+		}
+	}
+	return t.NoPlan
+}
+
 // FellThrough tells whether a plan came to nothing: it failed for good, what
 // replaced it too, and nothing of it landed. A review lands nothing.
 func (t *progress) FellThrough(out schedule.Outcome) bool {
@@ -127,7 +146,11 @@ func (t *progress) CheckDeferred(c flow.Ctx) error {
 			return err
 		}
 		if !v.Pass {
-			t.failures = append(t.failures, failure{id: o.contract, line: fmt.Sprintf("%s: landed, but when all had landed: %s", o.contract, strings.Join(v.Reasons, "; "))})
+			why := strings.Join(v.Reasons, "; ")
+			t.failures = append(t.failures, failure{
+				id: o.contract, line: fmt.Sprintf("%s: landed, but when all had landed: %s", o.contract, why),
+				cause: agency.Failure{Kind: agency.FailedChecks, Cause: "it landed, but when all had landed " + why, Contract: o.contract, Team: true},
+			})
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ type Team struct {
 
 // New begins a team whose lead is at its plan.
 func New(in Input) *Team {
-	p := &progress{in: in, Shared: in.Shared}
+	p := &progress{in: in, Shared: in.Shared, causes: map[agency.ContractID]agency.Failure{}}
 	return &Team{progress: p, lead: &lead{progress: p, plans: true}}
 }
 
@@ -85,10 +85,11 @@ func (t *Team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 		t.Shared.Landed(contract.ID)
 		t.deferChecks(contract.ID, a.Deferred())
 	default:
+		t.causes[contract.ID] = a.Cause(failure)
 		if err := a.GiveUp(c, failure); err != nil || !a.Stopped {
 			return schedule.Ending{Reason: failure}, err
 		}
-		t.stopping = failure
+		t.stopping, t.stopped = failure, t.causes[contract.ID]
 		return schedule.Ending{Reason: failure, Stop: true}, t.over(c, true)
 	}
 	return schedule.Ending{Landed: true}, t.over(c, false, contract.ID)
@@ -97,7 +98,7 @@ func (t *Team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 // failed blocks what depends on a contract that failed for good and asks the
 // lead, once, for other contracts in their place.
 func (t *Team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
-	t.failures = append(t.failures, failure{f.Contract.ID, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason), f.Blocked})
+	t.failures = append(t.failures, failure{f.Contract.ID, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason), f.Blocked, t.causes[f.Contract.ID]})
 	if len(f.Blocked) > 0 {
 		reason := fmt.Sprintf("%s failed, and this depends on it", f.Contract.ID)
 		if _, err := flow.Call(c, effects.BlockContracts, "block", effects.Blocking{Run: t.in.Run, Contracts: f.Blocked, Reason: reason}); err != nil {

@@ -239,14 +239,14 @@ func (a *Announcer) look(ctx context.Context, ev agency.Event) {
 	if !ok {
 		return
 	}
-	for i, n := range c.Notify {
+	for i, n := range places(c) {
 		p := part{ev.ID, i}
-		if len(n.Events) > 0 && !slices.Contains(n.Events, class) || a.said[p].state == done {
+		if !n.wants(ev, class) || a.said[p].state == done {
 			continue
 		}
 		a.items = append(a.items, &item{
-			ev: ev, at: p, place: n, message: a.said[p].message,
-			held: !c.QuietUntil(ev.Time.Local()).IsZero(),
+			ev: ev, at: p, place: n.Notify, message: a.said[p].message,
+			held: !n.hook() && !c.QuietUntil(ev.Time.Local()).IsZero(),
 		})
 	}
 }
@@ -283,7 +283,7 @@ func (a *Announcer) send(ctx context.Context) {
 	var order []string
 	for _, it := range a.items {
 		c := a.copies[it.ev.RunID]
-		if until := c.QuietUntil(now.Local()); !until.IsZero() {
+		if until := c.QuietUntil(now.Local()); !until.IsZero() && it.place.Type != notify.Command {
 			it.held, it.since = true, time.Time{}
 			soon(minTime(until, now.Add(lookAgain)))
 			if _, ok := a.channel(ctx, it); ok {

@@ -230,7 +230,7 @@ func TestToldOnce(t *testing.T) {
 	if len(keys) != 2 || keys[0] == keys[1] {
 		t.Fatalf("keys %q", keys)
 	}
-	want := []string{"goal: Mend it", "ready to land", "run: run-1", "agency approve g1", "agency reject g1 --reason TEXT", "agency inspect run-1"}
+	want := []string{"goal: Mend it", "ready to land", "run: run-1 (agency-1)", "agency approve g1", "agency reject g1 --reason TEXT", "agency inspect run-1"}
 	if got[0].Title != "calc: the merge gate waits for you" || !slices.Equal(got[0].Lines, want) {
 		t.Errorf("%q %q", got[0].Title, got[0].Lines)
 	}

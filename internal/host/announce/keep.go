@@ -34,6 +34,9 @@ func readCopy(q store.Querier, run agency.RunID) (config.Config, error) {
 // channelOf is a place of a run with the secrets that a client brought; missing names what
 // nobody has brought.
 func (a *Announcer) channelOf(run agency.RunID, i int, n config.Notify) (c notify.Channel, missing string) {
+	if n.Type == notify.Command {
+		return notify.Channel{Type: n.Type, Command: string(n.URL)}, ""
+	}
 	c = notify.Channel{Type: n.Type, To: n.To, From: n.From, Insecure: n.Insecure}
 	for _, s := range []struct {
 		field string
@@ -118,7 +121,42 @@ func (a *Announcer) hold(ctx context.Context, it *item, missing string) {
 }
 
 // label names a place without its address.
-func label(i int, n config.Notify) string { return fmt.Sprintf("notify[%d] (%s)", i, n.Type) }
+func label(i int, n config.Notify) string {
+	if n.Type == notify.Command {
+		return "hooks." + n.Events[0]
+	}
+	return fmt.Sprintf("notify[%d] (%s)", i, n.Type)
+}
+
+// outlet is where a run's events go.
+type outlet struct{ config.Notify }
+
+// finished is the class of ends that a hook is run for, interrupted runs not among them.
+const finished = "finished"
+
+// places are those of a configuration, the user's own commands last.
+func places(c config.Config) (out []outlet) {
+	for _, n := range c.Notify {
+		out = append(out, outlet{n})
+	}
+	for _, h := range []struct{ event, command string }{{classGate, c.Hooks.Gate}, {finished, c.Hooks.Finished}} {
+		if h.command != "" {
+			out = append(out, outlet{config.Notify{Type: notify.Command, URL: config.Secret(h.command), Events: []string{h.event}}})
+		}
+	}
+	return out
+}
+
+// hook tells whether it is a command.
+func (p outlet) hook() bool { return p.Type == notify.Command }
+
+// wants tells whether an event goes there.
+func (p outlet) wants(ev agency.Event, class string) bool {
+	if p.hook() && p.Events[0] == finished {
+		return ev.Type != "state_changed" && class != classGate
+	}
+	return len(p.Events) == 0 || slices.Contains(p.Events, class)
+}
 
 // note records where items stand.
 func (a *Announcer) note(ctx context.Context, items []*item, s standing) error {
@@ -169,7 +207,7 @@ func (a *Announcer) settled(ctx context.Context, items []*item, cause error) {
 			}
 			text := ""
 			if cause != nil {
-				text = label(it.at.place, it.place) + " was not told: " + giveUp(cause)
+				text = fared(it, cause)
 			}
 			if once := string(it.ev.RunID) + text; text != "" && !said[once] {
 				said[once] = true
@@ -185,12 +223,23 @@ func (a *Announcer) settled(ctx context.Context, items []*item, cause error) {
 	}
 }
 
-func giveUp(cause error) string {
-	s := cause.Error()
-	if mend := agency.MendOf(cause); mend != "" {
-		s += "; " + mend
+// fared says how a place fared that could not be told.
+func fared(it *item, cause error) string {
+	name := label(it.at.place, it.place)
+	if it.place.Type == notify.Command {
+		return name + " failed: " + mendable(cause)
 	}
-	return s + "; try it with: agency notify test"
+	return name + " was not told: " + giveUp(cause)
+}
+
+func giveUp(cause error) string { return mendable(cause) + "; try it with: agency notify test" }
+
+// mendable is an error with what mends it.
+func mendable(cause error) string {
+	if mend := agency.MendOf(cause); mend != "" {
+		return cause.Error() + "; " + mend
+	}
+	return cause.Error()
 }
 
 // settle moves the mark behind all that is settled.

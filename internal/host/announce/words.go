@@ -55,13 +55,15 @@ func classOf(ev agency.Event) string {
 
 // news is one event in words.
 type news struct {
-	class string
-	at    time.Time
-	run   agency.RunID
-	title string
-	goal  string
-	what  string   // one line of what happened
-	next  []string // commands that answer it, the first the usual one
+	class  string
+	at     time.Time
+	run    agency.RunID
+	number int
+	title  string
+	goal   string
+	what   string   // one line of what happened
+	next   []string // commands that answer it, the first the usual one
+	about  notify.About
 }
 
 // tell puts an event into words; ok is false where it is no news any more: a gate that has
@@ -74,22 +76,31 @@ func tell(q store.Querier, ev agency.Event) (n news, ok bool, err error) {
 	if err != nil {
 		return n, false, err
 	}
-	n = news{class: classOf(ev), at: ev.Time, run: run.ID, goal: "goal: " + plain(text.FirstLine(run.Goal, lineLength), lineLength), what: plain(ev.Summary, lineLength)}
+	n = news{class: classOf(ev), at: ev.Time, run: run.ID, number: run.Number, goal: "goal: " + plain(text.FirstLine(run.Goal, lineLength), lineLength), what: plain(ev.Summary, lineLength)}
+	n.about = notify.About{Event: finished, Run: run.ID, Number: run.Number, State: string(run.State), Repository: run.Repo, Summary: n.what}
 	id := string(run.ID)
 	switch ev.Type {
 	case "gate_pending":
 		return tellGate(q, ev, n)
 	case "run_failed":
-		n.title, n.next = "the run failed", []string{"agency inspect " + id}
+		n.title, n.next = "the run failed", commands(run)
 	case "run_succeeded":
 		n.title, n.next = "the run succeeded", []string{"agency diff " + id, "agency inspect " + id}
 	case "run_cancelled":
-		n.title, n.next = "the run was cancelled", []string{"agency inspect " + id}
+		n.title, n.next = "the run was cancelled", commands(run)
 	case "state_changed":
-		n.title, n.next = "the run is interrupted", []string{"agency resume " + id}
+		n.title, n.next = "the run is interrupted", commands(run)
 		return n, run.State == agency.StateInterrupted, nil
 	}
 	return n, true, nil
+}
+
+// commands are what a person may do about a run, the usual one last.
+func commands(run agency.Run) (out []string) {
+	for _, s := range run.Next() {
+		out = append(out, s.Command)
+	}
+	return out
 }
 
 func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
@@ -101,6 +112,7 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 	if err != nil || !slices.ContainsFunc(open, func(g agency.Gate) bool { return g.ID == d.Gate }) {
 		return n, false, err
 	}
+	n.about.Event, n.about.State, n.about.Gate = classGate, string(agency.StateWaiting), string(d.Gate)
 	n.title = "the " + string(d.Kind) + " gate waits for you"
 	approve, reject := "agency approve "+string(d.Gate), "agency reject "+string(d.Gate)
 	switch d.Kind {
@@ -116,9 +128,11 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 
 // message is one event as a message of its own.
 func message(repo, key string, n news) notify.Message {
+	n.about.Key = key
 	return notify.Message{
 		Key: key, Event: n.class, At: n.at.UTC(), Repo: repo, Runs: []agency.RunID{n.run}, Title: plain(repo+": "+n.title, titleLength),
-		Lines: slices.Concat([]string{n.goal, n.what, "run: " + string(n.run)}, n.next),
+		Lines: slices.Concat([]string{n.goal, n.what, "run: " + n.run.Beside(n.number)}, n.next),
+		About: n.about,
 	}
 }
 

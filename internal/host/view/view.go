@@ -145,12 +145,12 @@ func (r *Reader) stand(q store.Querier, run agency.Run) ([]standing, float64, er
 // docWith is doc of a run whose contracts and spending were read, and how far it is.
 func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, spent budget.Total, share float64) (d api.RunDoc, err error) {
 	d = api.RunDoc{
-		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
+		ID: run.ID, Number: run.Number, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Why: api.Why{Reason: run.Reason, Failure: run.Failure, Next: run.Next()}, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
 		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Progress: share, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID), Follows: run.Follows,
 	}
 	if held := r.o.Live.Held(run.ID); held != nil {
-		d.State, d.Reason = agency.StateInterrupted, held.Error()+"; "+agency.MendOf(held)
+		d.State, d.Why = agency.StateInterrupted, interrupted(run, held.Error()+"; "+agency.MendOf(held))
 	}
 	for _, c := range contracts {
 		if !c.work {
@@ -177,9 +177,15 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, 
 	}
 	if works := run.State == agency.StateRunning || run.State == agency.StatePlanning; r.nobody && (works || run.State == agency.StateWaiting && len(gates) == 0) {
 		// Its host had no time to write it; the next one will.
-		d.State, d.Reason = agency.StateInterrupted, host.CrashReason(run.ID)
+		d.State, d.Why = agency.StateInterrupted, interrupted(run, host.CrashReason(run.ID))
 	}
 	return d, err
+}
+
+// interrupted is why a run stands still whose record does not say so yet.
+func interrupted(run agency.Run, reason string) api.Why {
+	run.State = agency.StateInterrupted
+	return api.Why{Reason: reason, Next: run.Next()}
 }
 
 // isWork tells the contracts of work from those by which a run plans, reports and keeps

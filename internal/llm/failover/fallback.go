@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -55,7 +56,7 @@ type fallback struct {
 func (f *fallback) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		order := f.order()
-		var fault *llm.Fault
+		var fault, first *llm.Fault
 		for n, i := range order {
 			m := f.models[i]
 			if !yield(llm.Asking{Model: m.Name, After: fault}, nil) {
@@ -80,11 +81,22 @@ func (f *fallback) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 				f.rest(i)
 			}
 			if n == len(order)-1 {
-				yield(nil, fault)
+				yield(nil, after(first, *fault))
 				return
+			}
+			if first == nil {
+				first = fault
 			}
 		}
 	}
+}
+
+// after is the fault of the last model, which says first why it was asked at all.
+func after(first *llm.Fault, last llm.Fault) *llm.Fault {
+	if first != nil {
+		last.After, last.Mend = first, cmp.Or(first.Mend, last.Mend)
+	}
+	return &last
 }
 
 // order lists the models at hand in the order of the list, then the resting

@@ -44,7 +44,7 @@ func Asked(st Style, g agency.Gate) string {
 
 // SoFar is what a run cost, and what it may still come to.
 func SoFar(st Style, d api.InspectDoc, c api.CostDoc) string {
-	line := "  " + st.paint(bold, "cost") + "  " + Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced) + " so far"
+	line := "  " + st.paint(bold, "run") + "   " + d.ID.Beside(d.Number) + "\n" + "  " + st.paint(bold, "cost") + "  " + Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced) + " so far"
 	switch f := c.Forecast; {
 	case f.Planning:
 		line += ", what follows is not planned yet"

@@ -17,6 +17,10 @@ import (
 func Inspect(st Style, d api.InspectDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.ID)), st.paint(stateColor(d.State), string(d.State)), Line(d.Reason))
+	b.WriteString(Next(st, d.Next, ""))
+	if d.Number != 0 {
+		fmt.Fprintf(&b, "  number  %s\n", agency.NumberName(d.Number))
+	}
 	fmt.Fprintf(&b, "  goal    %s\n", strings.ReplaceAll(strings.TrimSpace(Clean(d.Goal)), "\n", "\n          "))
 	if m := modes(d.RunDoc); m != string(d.Mode) {
 		fmt.Fprintf(&b, "  mode    %s: agency watch %s says why it moved\n", m, d.ID)
@@ -42,6 +46,16 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(amendments(st, d.Amendments, ""))
 	b.WriteString(elsewhere(st, d.Report))
 	b.WriteString(interventions(st, d.Interventions))
+	return b.String()
+}
+
+// Next is what a person may do about a run, a line a command; where is what each is told of
+// the repository.
+func Next(st Style, steps []agency.Step, where string) string {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintf(&b, "  %s %s\n", st.paint(dim, s.Does+":"), Line(s.Command)+where)
+	}
 	return b.String()
 }
 

@@ -104,23 +104,27 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 	if len(runs) == 0 {
 		return "no runs yet; start one with: agency run \"GOAL\"\n"
 	}
-	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, true, false}}
+	t := table{head: []string{"RUN", "#", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, true, false, false, true, true, true, true, false}}
 	hint := "show a gate with: agency inspect RUN; answer it with: agency approve RUN, agency reject RUN"
 	if where {
-		t.head[5], t.right[5] = "REPOSITORY", false
+		t.head[6], t.right[6] = "REPOSITORY", false
 		hint += ", each with --repo FOLDER"
 	}
-	var waiting, behind []string
+	var waiting, behind, stuck []string
 	for _, r := range runs {
 		place := disk(r.DiskBytes)
 		if where {
 			place = cut(Line(filepath.Base(r.Repo)), 30)
 		}
-		t.add(string(r.ID), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
+		t.add(string(r.ID), number(r.Number), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
 			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), place, age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
 		if f := r.Follows; f != nil {
 			of, _ := f.What.Words()
 			behind = append(behind, fmt.Sprintf("%s  %s %s", r.ID, of, f.Run))
+		}
+		failed := r.State == agency.StateFailed && now.Sub(r.FinishedAt) < told
+		if (failed || r.State == agency.StateInterrupted) && len(stuck) < mostStuck {
+			stuck = append(stuck, st.paint(stateColor(r.State), fmt.Sprintf("%s  %s: %s", r.ID, r.State, Line(r.Reason)))+"\n"+Next(st, r.Next[max(0, len(r.Next)-1):], ""))
 		}
 		if r.WaitsFor != "" {
 			behind = append(behind, fmt.Sprintf("%s  waits for %s", r.ID, Line(r.WaitsFor)))
@@ -134,6 +138,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 	for _, f := range behind {
 		out += st.paint(dim, f) + "\n"
 	}
+	out += strings.Join(stuck, "")
 	for _, w := range waiting {
 		out += st.paint(yellow, w) + "\n"
 	}
@@ -142,6 +147,15 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 	}
 	return out
 }
+
+// The list says why a run failed for a day, and of the newest so many.
+const (
+	told      = 24 * time.Hour
+	mostStuck = 3
+)
+
+// number is a run's number; "" where it has none.
+func number(n int) string { return strings.TrimPrefix(agency.NumberName(n), "agency-") }
 
 // modes is a run's mode, with the one that it moved to by itself.
 func modes(r api.RunDoc) string { return Modes(r.MovedTo, r.Mode) }
