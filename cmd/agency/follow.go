@@ -23,7 +23,8 @@ import (
 type followOptions struct {
 	levels
 	yes, noWait bool
-	pauses      bool  // Ctrl-C pauses the run
+	pauses      bool  // Ctrl-C pauses the run; its gates are asked about
+	asks        bool  // its gates are asked about, and Ctrl-C only leaves
 	closed      bool  // nobody can answer a gate: the host ends with the command
 	stays       bool  // a run that waits or is paused is followed on
 	after       int64 // events up to here are not shown again

@@ -374,14 +374,18 @@ func WaitingOf(runs []api.RunDoc) []Waiting {
 	return out
 }
 
-// Waits lists the gates that wait, each with the command that approves it.
-func Waits(st Style, all []Waiting, now time.Time) string {
+// Waits lists the gates that wait, each with the command that answers it.
+func Waits(st Style, all []Waiting, verb agency.Verb, now time.Time) string {
 	if len(all) == 0 {
 		return "no gate waits\n"
 	}
-	t := table{head: []string{"GATE", "WAITS", "APPROVE WITH", "WHAT"}}
+	t := table{head: []string{"GATE", "WAITS", strings.ToUpper(string(verb)) + " WITH", "WHAT"}}
 	for _, w := range all {
-		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), "agency approve "+string(w.Gate.ID), Line(w.Gate.Summary))
+		command := fmt.Sprintf("agency %s %s", verb, w.Gate.ID)
+		if verb == agency.Reject { // some take none, and none is in the way of a copy
+			command += " --reason TEXT"
+		}
+		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), command, Line(w.Gate.Summary))
 	}
 	return t.render(st, "")
 }
