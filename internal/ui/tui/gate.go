@@ -124,37 +124,6 @@ func Body(st Style, body string) string {
 	return strings.Join(folded(st, rendered(st, strings.TrimSpace(body), "  ")), "\n")
 }
 
-// Markdown is what others wrote in Markdown, fitted to the terminal and painted; where there are
-// no colours it is the text itself.
-func Markdown(st Style, text string) string {
-	if !st.Color {
-		return Clean(text)
-	}
-	return strings.Join(rendered(st, strings.TrimRight(text, "\n"), ""), "\n") + "\n"
-}
-
-// rendered are the lines of Markdown on a terminal: code without its fences, the rest painted.
-func rendered(st Style, body, indent string) (out []string) {
-	code := false
-	for line := range strings.Lines(Fit(st, indented(Clean(body), indent))) {
-		text := strings.TrimLeft(line, " ")
-		at := line[:len(line)-len(text)]
-		text = strings.TrimRight(text, " \n")
-		if said := strings.TrimPrefix(text, "> "); st.Color && said != text {
-			at, text = at+st.paint(dim, ">")+" ", said
-		}
-		fence := strings.HasPrefix(text, "```")
-		code = code != fence
-		switch {
-		case !st.Color, !fence && !code:
-			out = append(out, at+st.markdown(text))
-		case !fence:
-			out = append(out, at+"  "+st.paint(cyan, text))
-		}
-	}
-	return out
-}
-
 // mostBelow is how many entries below another one are shown where a text is folded.
 const mostBelow = 3
 
@@ -296,30 +265,6 @@ func PlainLimit(g agency.Gate) string {
 		return "twice what it is, or what ten requests like this one need"
 	}
 	return agency.USD(g.Grant.PlainUSD).String()
-}
-
-// markdown paints headings, bold words and code of one line; the text itself
-// stays as it is.
-func (s Style) markdown(line string) string {
-	if !s.Color {
-		return line
-	}
-	if t := strings.TrimLeft(line, "#"); t != line && strings.HasPrefix(t, " ") {
-		return s.paint(bold, strings.TrimSpace(t))
-	}
-	line = s.between(line, "**", bold)
-	return s.between(line, "`", cyan)
-}
-
-func (s Style) between(line, mark, code string) string {
-	parts := strings.Split(line, mark)
-	if len(parts)%2 == 0 { // a mark without its other half is text
-		return line
-	}
-	for i := 1; i < len(parts); i += 2 {
-		parts[i] = s.paint(code, parts[i])
-	}
-	return strings.Join(parts, "")
 }
 
 // Diff is a patch, coloured line by line. What nobody would see of it is shown as \u001b: it

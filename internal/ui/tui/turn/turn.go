@@ -158,17 +158,15 @@ func (t *Teller) words(session agency.SessionID, turn int, by agency.Event, line
 	ev := agency.Event{RunID: t.Run, Time: by.Time, Role: by.Role, ContractID: by.ContractID, Type: "says", Severity: agency.SeverityInfo}
 	whole := strings.Join(text, "\n\n")
 	if ev.Summary = whole; !strings.Contains(whole, "\n") {
-		if one := tui.EventLine(st, t.Zone, ev); strings.HasSuffix(one, lastWord(tui.Line(whole))) {
-			return one + "\n"
+		words := tui.Line(whole)
+		if head, fits := strings.CutSuffix(tui.EventLine(st, t.Zone, ev), words); fits {
+			return head + strings.TrimSuffix(tui.Markdown(st, words), "\n") + "\n"
 		}
 	}
 	ev.Summary = ""
 	body := strings.Split(strings.TrimRight(tui.Body(st, whole), "\n"), "\n")
 	return strings.TrimRight(tui.EventLine(st, t.Zone, ev), " ") + "\n" + fold(st, "  ", body, t.most(mostText, wholeText), "agency inspect "+tui.ShortRun(t.Run)+" --transcript "+short(session))
 }
-
-// lastWord is the end of a text, which a line that was cut does not have.
-func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
 
 // short is a session's name within its run.
 func short(id agency.SessionID) string {
