@@ -378,3 +378,10 @@ func proofColor(p agency.ProofKind) string {
 	}
 	return yellow
 }
+
+func orDash(s string) string {
+	if s == "" {
+		return "at work"
+	}
+	return s
+}

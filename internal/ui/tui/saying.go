@@ -197,7 +197,7 @@ func (s saying) lines() (out []string) {
 		words := p.text
 		switch {
 		case p.kind == api.DeltaTool:
-			words = plainArgs.Replace(words)
+			words = PlainArgs(words)
 		case s.told:
 			continue
 		}
@@ -210,7 +210,9 @@ func (s saying) lines() (out []string) {
 	return out
 }
 
-// plainArgs shows the texts in the arguments of a call as they are meant.
+// PlainArgs shows the texts in the arguments of a call as they are meant.
+func PlainArgs(args string) string { return plainArgs.Replace(args) }
+
 var plainArgs = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\"`, `"`)
 
 // Doing is the tool that an answer called last, while its calls are carried out.

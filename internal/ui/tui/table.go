@@ -321,41 +321,6 @@ func limits(c api.CostDoc) string {
 	return "limits: " + strings.Join(parts, ", ")
 }
 
-// Transcript is a session's conversation, block by block. What every agent of its role is told
-// stands before it, and is only named.
-func Transcript(st Style, d api.TranscriptDoc) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.Session.ID)), d.Session.Role, orDash(d.Session.Outcome))
-	block := func(head, text string) {
-		b.WriteString("\n" + st.paint(cyan, head) + "\n")
-		for line := range strings.Lines(strings.TrimRight(Clean(text), "\n")) {
-			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
-		}
-	}
-	if n := strings.Count(strings.TrimSpace(d.System), "\n") + 1; d.System != "" {
-		fmt.Fprintf(&b, "%s\n", st.paint(dim, fmt.Sprintf("after a system prompt of %s, which --json has", agency.Things(n, "line", "lines"))))
-	}
-	for _, l := range d.Lines {
-		head := fmt.Sprintf("turn %d  %s  %s", l.Turn, l.Role, l.Kind)
-		switch {
-		case l.Kind == "tool_call":
-			block(head+"  "+Line(l.Tool), plainArgs.Replace(string(l.Args)))
-		case l.Error:
-			block(head+"  error", l.Text)
-		default:
-			block(head, l.Text)
-		}
-	}
-	return b.String()
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "at work"
-	}
-	return s
-}
-
 // Features is the backlog, a line a feature.
 func Features(st Style, all []api.FeatureDoc) string {
 	if len(all) == 0 {

@@ -295,12 +295,11 @@ func TestNoColourWithoutStyle(t *testing.T) {
 		Landings:  []api.LandingDoc{{Commit: "0123456789abcdef"}},
 	}
 	for name, out := range map[string]string{
-		"inspect":    Inspect(Style{}, doc),
-		"runs":       Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now(), false),
-		"cost":       Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
-		"diff":       Diff(Style{}, "+a\x1b[1m\n"),
-		"messages":   Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}, nil),
-		"transcript": Transcript(Style{}, api.TranscriptDoc{Lines: []api.MessageLine{{Text: "\x1b[1mx"}}}),
+		"inspect":  Inspect(Style{}, doc),
+		"runs":     Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now(), false),
+		"cost":     Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
+		"diff":     Diff(Style{}, "+a\x1b[1m\n"),
+		"messages": Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}, nil),
 	} {
 		if strings.Contains(out, "\x1b") {
 			t.Errorf("%s: %q", name, out)
