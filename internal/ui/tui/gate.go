@@ -49,11 +49,14 @@ func SoFar(st Style, d api.InspectDoc, c api.CostDoc) string {
 	case f.Planning:
 		line += ", what follows is not planned yet"
 	case f.Open > 0 && f.High.USD > f.Mid.USD:
-		line += fmt.Sprintf(", likely %s in the end, by past work up to %s", agency.USD(f.Mid.USD), agency.USD(f.High.USD))
+		line += fmt.Sprintf(", likely %s in the end, by past work up to %s", forecastUSD(f, f.Mid), forecastUSD(f, f.High))
 	case f.Open > 0:
-		line += fmt.Sprintf(", likely %s in the end", agency.USD(f.Mid.USD))
+		line += fmt.Sprintf(", likely %s in the end", Cost(agency.USD(f.Mid.USD), f.Mid.Tokens, f.Unpriced))
 	}
-	if c.Limits.USD > 0 {
+	switch {
+	case d.Unpriced && c.Limits.Tokens > 0: // no limit of money holds what has no price
+		line += ", never more than " + agency.Count(c.Limits.Tokens) + " tokens unasked"
+	case c.Limits.USD > 0 && !d.Unpriced:
 		line += ", never more than " + agency.USD(c.Limits.USD).String() + " unasked"
 	}
 	return line + "\n"

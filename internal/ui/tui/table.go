@@ -231,13 +231,7 @@ func spendTable(name string) table {
 }
 
 func addSpend(t *table, name string, s api.Spend) {
-	cost := agency.USD(s.CostUSD).String()
-	if s.Unpriced {
-		cost = "unpriced"
-		if s.CostUSD > 0 {
-			cost = agency.USD(s.CostUSD).String() + " + unpriced"
-		}
-	}
+	cost := agency.USD(s.CostUSD).Amount(s.Unpriced)
 	if s.Estimated {
 		cost += ", estimated"
 	}
@@ -259,11 +253,7 @@ func forecast(f agency.RunForecast) string {
 }
 
 func forecastUSD(f agency.RunForecast, s agency.Spent) string {
-	usd := agency.USD(s.USD).String()
-	if f.Unpriced {
-		usd += " + unpriced"
-	}
-	return usd
+	return agency.USD(s.USD).Amount(f.Unpriced)
 }
 
 // CSV writes records by RFC 4180; the first is the header. Control characters are
