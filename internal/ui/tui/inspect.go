@@ -342,6 +342,7 @@ func landings(st Style, ls []api.LandingDoc) string {
 			how += fmt.Sprintf("%s landed in a batch of %d, verified as one tree.\n", name, l.Batch)
 		}
 	}
+	t.spare(st, "ON")
 	return "\n" + t.render(st, "") + how
 }
 

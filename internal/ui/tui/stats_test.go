@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -129,5 +130,31 @@ func TestFoldedGate(t *testing.T) {
 	}
 	if whole := Body(Style{Width: 80}, body); strings.Count(whole, "TestX") != 20 || strings.Count(whole, "- one") != 30 {
 		t.Errorf("the whole is\n%s", whole)
+	}
+}
+
+// What is cut at the end of a line is what matters least: of a check its command, of a table that
+// ends in numbers the names.
+func TestWhatIsCut(t *testing.T) {
+	ev := event(1, agency.RoleGeneralist, agency.SeverityInfo, "claim: `go test -count=1 ./internal/...`: passed 12, failed 0, skipped 1", agency.TestsRun{})
+	if got := EventLine(Style{Width: 80}, time.UTC, ev); !strings.HasSuffix(got, "`: passed 12, failed 0, skipped 1") || columns(got) > 79 || !strings.Contains(got, "`go test …`") {
+		t.Errorf("%q", got)
+	}
+	if got := EventLine(Style{Width: 200}, time.UTC, ev); !strings.Contains(got, ev.Summary) {
+		t.Errorf("%q", got)
+	}
+	long := strings.Repeat("contract-", 8)
+	c := api.CostDoc{ByContract: map[string]api.Spend{long + "a": {CostUSD: 1.25, Requests: 1234567, In: 123456789, Tokens: 987654321}}}
+	got := Costs(Style{Width: 80}, c)
+	if !strings.Contains(got, "987654321  $1.25\n") || !strings.Contains(got, "COUNTED   COST\n") || !strings.Contains(got, "\ncontract-") {
+		t.Errorf("cut:\n%s", got)
+	}
+	for line := range strings.Lines(got) {
+		if columns(line) > 80 {
+			t.Errorf("%d columns: %s", columns(line), line)
+		}
+	}
+	if whole := Costs(Style{}, c); !strings.Contains(whole, long+"a ") {
+		t.Errorf("where no width is known names are cut:\n%s", whole)
 	}
 }

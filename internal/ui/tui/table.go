@@ -35,6 +35,7 @@ func (t *table) render(st Style, indent string) string {
 	if st.Width == 0 {
 		fit = 0
 	}
+	t.yield(widths, fit)
 	if len(t.head) > 0 && t.head[0] != "" {
 		b.WriteString(indent + st.paint(dim, cut(t.line(t.head, widths), fit)) + "\n")
 	}
@@ -42,6 +43,34 @@ func (t *table) render(st Style, indent string) string {
 		b.WriteString(indent + cut(t.line(row, widths), fit) + "\n")
 	}
 	return b.String()
+}
+
+// leastName is how much of a name is left where numbers take the terminal.
+const leastName = 10
+
+// yield shortens the names in the first column where numbers at the end would be cut.
+func (t *table) yield(widths []int, fit int) {
+	last := len(widths) - 1
+	if fit <= 0 || last < 1 || len(t.right) <= last || !t.right[last] {
+		return
+	}
+	over := 2*last - fit
+	for _, w := range widths {
+		over += w
+	}
+	if over <= 0 {
+		return
+	}
+	widths[0] = max(min(widths[0], leastName), widths[0]-over)
+	short := func(row []string) []string {
+		row = slices.Clone(row)
+		row[0] = cut(row[0], widths[0])
+		return row
+	}
+	t.head = short(t.head)
+	for i, row := range t.rows {
+		t.rows[i] = short(row)
+	}
 }
 
 // dropLast leaves the last column out.
