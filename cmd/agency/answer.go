@@ -171,7 +171,10 @@ func reasonFor(ctx context.Context, a *app, c *daemon.Connected, run agency.RunI
 	if r.Note == "" {
 		r.Note, err = editorOf(a).Text(ctx, "Say above this line why not: whoever works on it next is told.")
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("not rejected: %w", err)
+	}
+	return nil
 }
 
 // asking has the person at the terminal answer the run's gates where they are shown. Its end
@@ -302,7 +305,7 @@ func settled(ctx context.Context, c *daemon.Connected, run api.RunDoc) (api.RunD
 func after(d api.RunDoc) string {
 	switch {
 	case d.State.Final() || d.State == agency.StateInterrupted:
-		return strings.TrimPrefix(summary(d, 0, true), "\n")
+		return strings.TrimPrefix(summary(d, true), "\n")
 	case len(d.Gates) > 0:
 		return fmt.Sprintf("%s waits again: %s; see it with: agency inspect %s\n", d.ID, tui.Line(d.Gates[0].Summary), d.ID)
 	default:

@@ -113,6 +113,11 @@ func (l *Log) Print(text string) error {
 	return l.write(text)
 }
 
+// Note writes what the command says, fitted to the terminal, above the progress line.
+func (l *Log) Note(text string) error {
+	return l.Print(Fit(Style{Width: l.width()}, "agency: "+text+"\n"))
+}
+
 // Seen takes an event in that is not shown: what was before the log began
 // counts in its progress line.
 func (l *Log) Seen(ev agency.Event) {

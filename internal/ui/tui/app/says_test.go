@@ -34,8 +34,8 @@ func TestSaysWhatItSays(t *testing.T) {
 		b.keys("down", "t")
 		b.send(transcriptMsg{session: s.ID, text: strings.Repeat("said before\n", 100), turn: 1, now: noon})
 		b.want("says now", "I look at", "the parser first")
-		says(2, strings.Repeat(", then on", 40)+" to the end")
-		b.want("to the end")
+		says(2, strings.Repeat(", then on", 40)+" to the very-last-word")
+		b.want("very-last-word")
 		b.send(transcriptMsg{session: s.ID, text: strings.Repeat("said before\n", 100) + "It is said", turn: 2, now: noon})
 		b.want("It is said")
 		if strings.Contains(ansi.Strip(b.m.drawn), "says now") {
