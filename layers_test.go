@@ -50,13 +50,15 @@ var uiMayImport = map[string]bool{"api": true, "agency": true}
 // begin: any runtime of sessions stores what it does in the tables that all share, and
 // tells its agent what all are told, which are no part of what a session means; the
 // suite of adapters asks them through what retries; the list of tools is that of their
-// families; who asks below a log reads the keys.
+// families; who asks below a log reads the keys; who shows a conversation shows its
+// turns.
 var siblings = []struct{ from, to string }{
 	{"internal/session/", "internal/session/record"},
 	{"internal/session/", "internal/session/briefing"},
 	{"internal/llm/llmtest", "internal/llm/failover"},
 	{"internal/tool/toolset", "internal/tool/"},
 	{"internal/ui/tui/ask", "internal/ui/prompt"},
+	{"internal/ui/tui/app", "internal/ui/tui/turn"},
 }
 
 // compiles are those that take expressions that are written for a run: all others have

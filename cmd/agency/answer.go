@@ -27,7 +27,7 @@ func approveCommand(a *app) *cobra.Command {
 	var budget usd
 	cmd := &cobra.Command{
 		Use: "approve [RUN | GATE]", Short: "Approve a gate at which a run waits, or list all that wait", Args: atMostOne,
-		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. GATE is its id as gates print\nit, such as fix-parser-k3f9d2ab.merge-1: an answer to it never reaches a later gate of the run. RUN means the\none that waits now; it is an id, the beginning or end of one, or the run's number: 42, agency-42\nor '#42'. Without either it lists the gates of all runs that wait, the most urgent first, and answers none.",
+		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. GATE is its id as gates print\nit, such as fix-parser-k3f9d2ab.merge-1: an answer to it never reaches a later gate of the run. RUN means the\none that waits now; it is an id, the beginning or end of one, or the run's number: 42, agency-42\nor '#42'. Without either it asks on a terminal about the gate of the one run that waits, by the\nkeys of agency run, and follows it on. Where several wait, and without a terminal, it lists their gates,\nthe most urgent first, and answers none.",
 		Example: `  agency approve fix-parser-k3f9d2ab
   agency approve k3f9d2ab.merge-1
   agency approve k3f9d2ab --note "use the existing helper in internal/dur"
@@ -39,14 +39,7 @@ func approveCommand(a *app) *cobra.Command {
 				}
 			}
 			if len(args) == 0 {
-				if cmd.Flags().NFlag() > 0 {
-					return usage("approve: want the RUN or the GATE that is approved; agency approve lists those that wait")
-				}
-				runs, err := a.runs(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return a.show(false, runs, func() string { return tui.Waits(a.style, tui.WaitingOf(runs), a.now()) })
+				return answerWaiting(cmd, a, agency.Approve)
 			}
 			r.BudgetUSD = float64(budget)
 			return a.answer(cmd.Context(), args[0], agency.Approve, r)
@@ -61,16 +54,48 @@ func approveCommand(a *app) *cobra.Command {
 func rejectCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
 	cmd := &cobra.Command{
-		Use: "reject RUN|GATE --reason TEXT", Short: "Reject a gate at which a run waits", Args: oneRun,
+		Use: "reject [RUN | GATE] --reason TEXT", Short: "Reject a gate at which a run waits", Args: atMostOne,
 		Long:    "Rejects the gate at which a run waits. A reject of the merge gate sends the work back with your\nreason, as often as you want and the budget allows: the agent goes on in the same conversation, its work\nis verified as before, and the gate asks again. Where that fails, it asks about what was there before.\nWhat RUN and GATE mean, agency approve --help says.",
 		Example: `  agency reject fix-parser-k3f9d2ab --reason "durations without a unit must stay an error"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return answerWaiting(cmd, a, agency.Reject)
+			}
 			return a.answer(cmd.Context(), args[0], agency.Reject, r)
 		},
 	}
 	cmd.Flags().StringVar(&r.Note, "reason", "", "why: the `TEXT` that the agent is told")
 	cmd.Flags().StringVar((*string)(&r.Gate), "gate", "", "which gate, where several wait: its `ID`")
 	return cmd
+}
+
+// answerWaiting is an answer that names nothing: the person is asked about the one run that
+// waits. Where several do, or nobody can be asked, their gates are listed.
+func answerWaiting(cmd *cobra.Command, a *app, verb agency.Verb) error {
+	if cmd.Flags().NFlag() > 0 {
+		return usage("%s: want the RUN or the GATE that is answered; agency %[1]s lists those that wait", verb)
+	}
+	ctx := cmd.Context()
+	runs, err := a.runs(ctx)
+	if err != nil {
+		return err
+	}
+	all := tui.WaitingOf(runs)
+	several := slices.ContainsFunc(all, func(w tui.Waiting) bool { return w.Run != all[0].Run })
+	if len(all) == 0 || several || !draws(a) {
+		return a.show(false, runs, func() string { return tui.Waits(a.style, all, verb, a.now()) })
+	}
+	a.catch()
+	return a.withRun(ctx, string(all[0].Run), daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+		log, o := a, followOptions{asks: true, after: run.LastEvent, known: run.LastEvent}
+		if run.Agent != "" {
+			log, o.answer = aside(a), a.out
+		}
+		if err := log.announce(run, false, false); err != nil {
+			return err
+		}
+		return log.follow(ctx, c, run, o)
+	})
 }
 
 func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.AnswerRequest) error {
@@ -146,13 +171,16 @@ func reasonFor(ctx context.Context, a *app, c *daemon.Connected, run agency.RunI
 	if r.Note == "" {
 		r.Note, err = editorOf(a).Text(ctx, "Say above this line why not: whoever works on it next is told.")
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("not rejected: %w", err)
+	}
+	return nil
 }
 
 // asking has the person at the terminal answer the run's gates where they are shown. Its end
 // gives the terminal back as it was.
 func (f *follower) asking(ctx context.Context, leave context.CancelCauseFunc) (stop func()) {
-	if !f.o.pauses || f.o.json || f.o.noWait || !f.a.asksPeople() {
+	if !f.o.pauses && !f.o.asks || f.o.json || f.o.noWait || !f.a.asksPeople() {
 		return func() {}
 	}
 	keys, err := prompt.OpenKeys(os.Stdin)
@@ -277,7 +305,7 @@ func settled(ctx context.Context, c *daemon.Connected, run api.RunDoc) (api.RunD
 func after(d api.RunDoc) string {
 	switch {
 	case d.State.Final() || d.State == agency.StateInterrupted:
-		return strings.TrimPrefix(summary(d, 0, true), "\n")
+		return strings.TrimPrefix(summary(d, true), "\n")
 	case len(d.Gates) > 0:
 		return fmt.Sprintf("%s waits again: %s; see it with: agency inspect %s\n", d.ID, tui.Line(d.Gates[0].Summary), d.ID)
 	default:

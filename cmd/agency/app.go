@@ -208,7 +208,7 @@ func (t *terminal) printf(w io.Writer, format string, args ...any) {
 
 // note is for people, beside what a command prints.
 func (t *terminal) note(format string, args ...any) {
-	t.printf(t.err, "agency: "+format+"\n", args...)
+	t.printf(t.err, "%s", tui.Fit(t.errStyle, fmt.Sprintf("agency: "+format+"\n", args...)))
 }
 
 // tell is a note on what a run starts with.

@@ -215,7 +215,7 @@ func dryText(d api.DryDoc, c config.Config) string {
 	b.WriteString("\n" + oddsText(d))
 	b.WriteString(acrossText(d.Across))
 	if len(d.Unpriced) > 0 {
-		fmt.Fprintf(&b, "without a price, so that only the token limit holds: %s\n", strings.Join(d.Unpriced, ", "))
+		fmt.Fprintf(&b, "unpriced, so that only the limit of tokens holds: %s\n", strings.Join(d.Unpriced, ", "))
 	}
 	return b.String()
 }

@@ -23,7 +23,8 @@ import (
 type followOptions struct {
 	levels
 	yes, noWait bool
-	pauses      bool  // Ctrl-C pauses the run
+	pauses      bool  // Ctrl-C pauses the run; its gates are asked about
+	asks        bool  // its gates are asked about, and Ctrl-C only leaves
 	closed      bool  // nobody can answer a gate: the host ends with the command
 	stays       bool  // a run that waits or is paused is followed on
 	after       int64 // events up to here are not shown again
@@ -327,7 +328,7 @@ func (f *follower) say(text string) {
 		f.a.note("%s", text)
 		return
 	}
-	_ = f.log.Print("agency: " + text + "\n") // a terminal that is gone is noticed by the next event
+	_ = f.log.Note(text) // a terminal that is gone is noticed by the next event
 }
 
 // end says how the run stands and returns the command's exit.
@@ -336,7 +337,7 @@ func (f *follower) end(ctx context.Context, err error) error {
 	var code exit
 	switch {
 	case errors.Is(err, errLeft):
-		code = exitInterrupted
+		code, f.shown = exitInterrupted, false // likewise
 	case errors.Is(err, errLater):
 		code, f.shown = exitWaiting, false // the commands are what is left
 	case api.Unreachable(err):
@@ -415,7 +416,15 @@ func (f *follower) last(d api.InspectDoc, code exit) string {
 	if d.Dry && d.State.Final() {
 		return standing(d.RunDoc) + result(d)
 	}
-	return summary(d.RunDoc, code, !f.shown) + outcome(d)
+	s := summary(d.RunDoc, !f.shown) + outcome(d)
+	if code == exitInterrupted && (d.State == agency.StateRunning || d.State == agency.StatePlanning) {
+		how := "goes on"
+		if f.o.pauses {
+			how += " to the end of its turn"
+		}
+		s += fmt.Sprintf("  it %s; follow it with: agency watch %s%s\n", how, d.ID, elsewhere(d.RunDoc))
+	}
+	return s
 }
 
 // standing is where a run stands, and what it cost.
@@ -431,11 +440,8 @@ func standing(d api.RunDoc) string {
 // summary is the last lines of a run that was followed: where it stands, where
 // the work is, and the command that comes next; answers: also those that answer a
 // gate.
-func summary(d api.RunDoc, code exit, answers bool) string {
-	s, where := standing(d), ""
-	if daemon.IsNone(d.Repo) {
-		where = " --repo " + d.Repo
-	}
+func summary(d api.RunDoc, answers bool) string {
+	s, where := standing(d), elsewhere(d)
 	id := string(d.ID) + where
 	switch {
 	case d.State == agency.StateSucceeded && d.Merged != "":
@@ -450,8 +456,6 @@ func summary(d api.RunDoc, code exit, answers bool) string {
 		}
 	case len(d.Next) > 0:
 		s += tui.Next(tui.Style{}, d.Next, where)
-	case code == exitInterrupted:
-		s += fmt.Sprintf("  it goes on to the end of its turn; follow it with: agency watch %s\n", id)
 	}
 	return s
 }

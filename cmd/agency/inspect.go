@@ -15,6 +15,7 @@ import (
 	"agency/internal/quality"
 	"agency/internal/report"
 	"agency/internal/ui/tui"
+	"agency/internal/ui/tui/turn"
 )
 
 type inspectFlags struct {
@@ -84,7 +85,7 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		if err != nil {
 			return err
 		}
-		return a.showAsIs(f.json, t, func() string { return tui.Transcript(a.style, t) })
+		return a.showAsIs(f.json, t, func() string { return turn.Transcript(a.style, t) })
 	case f.messages:
 		ms, err := v.Messages(ctx, run.ID)
 		if err != nil {

@@ -72,3 +72,11 @@ func (t *terminal) openGates(doc api.InspectDoc, cost api.CostDoc, gates []agenc
 func beside(st tui.Style, doc api.InspectDoc, cost api.CostDoc, gates []agency.Gate, g agency.Gate) string {
 	return "\n" + tui.SoFar(st, doc, cost) + tui.Anomalies(st, doc, gates, g)
 }
+
+// elsewhere is what the commands of a run need that is of no repository.
+func elsewhere(d api.RunDoc) string {
+	if !daemon.IsNone(d.Repo) {
+		return ""
+	}
+	return " --repo " + d.Repo
+}

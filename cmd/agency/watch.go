@@ -314,7 +314,7 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 			return err
 		}
 	}
-	_, err := fmt.Fprint(a.out, tui.Fit(a.style, waits+summary(run, 0, waits == "")))
+	_, err := fmt.Fprint(a.out, tui.Fit(a.style, waits+summary(run, waits == "")))
 	return err
 }
 

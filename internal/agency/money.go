@@ -27,6 +27,18 @@ func (m Money) String() string {
 	return fmt.Sprintf("$%.2f", m.Float())
 }
 
+// Amount is the amount as people read it; unpriced: some of what it is of, or where it is
+// nothing all of that, has no known price. Whoever shows money says it so.
+func (m Money) Amount(unpriced bool) string {
+	switch {
+	case !unpriced:
+		return m.String()
+	case m == 0:
+		return "unpriced"
+	}
+	return m.String() + " + unpriced"
+}
+
 // Cents is the amount rounded up to a whole cent, the least that holds it and is
 // typed without a row of digits.
 func (m Money) Cents() Money {

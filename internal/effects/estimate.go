@@ -107,11 +107,7 @@ func sums(e agency.PlanEstimate) string {
 }
 
 func dollars(usd float64, unpriced []string) string {
-	s := agency.USD(usd).String()
-	if len(unpriced) > 0 {
-		s += " and what has no price"
-	}
-	return s
+	return agency.USD(usd).Amount(len(unpriced) > 0)
 }
 
 // Text is an estimate as the person at the plan gate reads it.
@@ -124,12 +120,15 @@ func (f Forecast) Text() string {
 func EstimateText(e agency.PlanEstimate, limit string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Estimate: about %s, %s tokens, %s (%s).\n", agency.Things(int(e.Turns), "turn", "turns"), agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Basis)
-	fmt.Fprintf(&b, "Likely range: %d to %d turns, %s to %s tokens, %s to %s.\n", e.Low.Turns, e.High.Turns, agency.Count(e.Low.Tokens), agency.Count(e.High.Tokens),
-		agency.USD(e.Low.USD), dollars(e.High.USD, e.Unpriced))
+	low, high := dollars(e.Low.USD, e.Unpriced), dollars(e.High.USD, e.Unpriced)
+	if low != high {
+		high = low + " to " + high
+	}
+	fmt.Fprintf(&b, "Likely range: %d to %d turns, %s to %s tokens, %s.\n", e.Low.Turns, e.High.Turns, agency.Count(e.Low.Tokens), agency.Count(e.High.Tokens), high)
 	fmt.Fprintf(&b, "At most, if every attempt but the last fails and each session goes to its limit: %s, %s tokens, %s; %s.", agency.Things(e.Attempts, "attempt", "attempts"), agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced), e.Odds)
 	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it.%s\n", limit)
 	if len(e.Unpriced) > 0 {
-		fmt.Fprintf(&b, "Without a known price, so that only the limit of tokens holds: %s.\n", strings.Join(e.Unpriced, ", "))
+		fmt.Fprintf(&b, "Unpriced, so that only the limit of tokens holds: %s.\n", strings.Join(e.Unpriced, ", "))
 	}
 	if len(e.Contracts) == 1 {
 		return b.String() + "\n" + estimateTable(e.Contracts)
@@ -159,10 +158,7 @@ func estimateTable(contracts []agency.ContractEstimate) string {
 			fmt.Fprintf(&b, "\nAnd %d more.\n", len(contracts)-i)
 			break
 		}
-		cost, worst := agency.USD(e.USD).String(), agency.USD(e.WorstUSD).String()
-		if e.Unpriced {
-			cost, worst = cost+" + unpriced", worst+" + unpriced"
-		}
+		cost, worst := agency.USD(e.USD).Amount(e.Unpriced), agency.USD(e.WorstUSD).Amount(e.Unpriced)
 		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s | %d | %s | %s |\n", e.Contract, e.Complexity, e.Model, e.Turns,
 			agency.Count(e.Tokens), cost, e.Attempts, agency.Count(e.WorstTokens), worst)
 	}

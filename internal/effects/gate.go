@@ -309,7 +309,11 @@ func burnText(root budget.State, all budget.Total) string {
 	if root.Limits.Tokens > 0 {
 		tokens = agency.Count(root.Limits.Tokens)
 	}
-	s := fmt.Sprintf("\n\nThe run has spent %s%s and %s%s tokens in %s", dollars(root.Money.Float(), unpricedIn(all)), of(usd),
+	money := root.Money.Amount(all.Unpriced) + of(usd) + " and "
+	if all.Unpriced && root.Money == 0 { // that limit holds none of it
+		money, tokens = "", tokens+" unpriced"
+	}
+	s := fmt.Sprintf("\n\nThe run has spent %s%s%s tokens in %s", money,
 		agency.Count(root.Tokens), of(tokens), agency.Things(all.Requests, "request", "requests"))
 	if root.Wall < time.Second {
 		return s + "."
@@ -321,14 +325,7 @@ func burnText(root budget.State, all budget.Total) string {
 	perMinute, tokensMinute := rate(time.Minute)
 	perHour, tokensHour := rate(time.Hour)
 	return s + fmt.Sprintf(" and %s at work: %s and %s tokens a minute at work, %s and %s an hour.", root.Wall.Round(time.Second),
-		perMinute, agency.Count(tokensMinute), perHour, agency.Count(tokensHour))
-}
-
-func unpricedIn(t budget.Total) []string {
-	if t.Unpriced {
-		return []string{"a model"}
-	}
-	return nil
+		perMinute.Amount(all.Unpriced), agency.Count(tokensMinute), perHour.Amount(all.Unpriced), agency.Count(tokensHour))
 }
 
 // aheadText is what the run is likely to come to.

@@ -294,18 +294,47 @@ func (v *measuredWork) fillReport(r agency.Report) (err error) {
 	if r.Rollup.Total > 1 {
 		v.Report, err = report.Gate(r)
 	}
-	var said []string
-	for _, c := range r.Contracts {
+	v.Said = saidAt(r)
+	return err
+}
+
+// saidAt is what the agents of what landed say of it: one alone in its own words, as does one
+// that went on after a reject, and each of several in a line.
+func saidAt(r agency.Report) string {
+	who := slices.DeleteFunc(slices.Clone(r.Contracts), func(c agency.ReportContract) bool {
+		return c.Said == "" || c.Status != agency.StatusComplete
+	})
+	var lines []string
+	for i, c := range who {
+		newest := i == len(who)-1 && (r.Rollup.Total == 1 || !r.Mode.Team())
 		switch {
-		case c.Said == "" || c.Status != agency.StatusComplete:
-		case r.Rollup.Total == 1:
-			said = append(said, report.Quote(begins(c.Said)))
+		case newest && i == 0:
+			return report.Quote(begins(c.Said))
+		case newest:
+			lines = append(lines, fmt.Sprintf("\n%s, the newest:\n\n%s", c.ID, report.Quote(begins(c.Said))))
 		default:
-			said = append(said, fmt.Sprintf("- %s: %s", c.ID, text.OneLine(c.Said, mostSaid)))
+			lines = append(lines, fmt.Sprintf("- %s: %s", c.ID, text.OneLine(sentences(c.Said), mostSaid)))
 		}
 	}
-	v.Said = strings.Join(said, "\n")
-	return err
+	return strings.Join(lines, "\n")
+}
+
+// sentences is a text in Markdown without what means something on a line of its own alone.
+func sentences(said string) (out string) {
+	for line := range strings.Lines(said) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "> ")
+		entry, listed := strings.CutPrefix(line, "- ")
+		switch {
+		case line == "", strings.HasPrefix(line, "#"), strings.HasPrefix(line, "```"):
+		case listed && out != "" && !strings.HasSuffix(out, ":"):
+			out += "; " + entry
+		case listed:
+			out += " " + entry
+		default:
+			out += " " + line
+		}
+	}
+	return out
 }
 
 // mostLines is how many lines of one agent's words stand before what proves them.

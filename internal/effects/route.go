@@ -68,7 +68,7 @@ func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteR
 	out.Attempt, out.Up, out.Model = in.Attempt, in.Up, model
 	usage, n := agency.ExpectUsage(past, in.Role, out.Complexity)
 	out.EstimatedTokens, out.EstimatedFrom = usage.Billed(), n
-	cost := "no price known"
+	cost := agency.Money(0).Amount(true)
 	if out.Unpriced = price == nil; price != nil {
 		out.EstimatedUSD = price.Cost(usage).Float()
 		cost = "about " + price.Cost(usage).String()

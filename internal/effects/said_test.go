@@ -21,3 +21,23 @@ func TestLongWordsLeaveRoomForProofs(t *testing.T) {
 		}
 	}
 }
+
+// Who went on after a reject says in its own words what it did since; of several beside each
+// other each has a line, in which no heading or mark of a list stands.
+func TestWordsOfSeveral(t *testing.T) {
+	said := func(id agency.ContractID, words string) agency.ReportContract {
+		return agency.ReportContract{ID: id, Status: agency.StatusComplete, Said: words}
+	}
+	r := agency.Report{Mode: agency.ModeSingle, Contracts: []agency.ReportContract{
+		said("main", "## What changed\n\n`Add` adds now:\n\n- a plus\n- **two** tests"), said("failed", ""), said("main-2", "## Since\n\n- hello"),
+	}}
+	r.Rollup.Total = 3
+	const one = "- main: `Add` adds now: a plus; **two** tests"
+	if got, want := saidAt(r), one+"\n\nmain-2, the newest:\n\n> ## Since\n> \n> - hello"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Mode = agency.ModeMultiAgent
+	if got, want := saidAt(r), one+"\n- main-2: hello"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -65,7 +65,7 @@ func TestPlanGateEstimatesByPast(t *testing.T) {
 	s.run(Team, in)
 	body := s.gateBody("plan-1")
 	for _, want := range []string{
-		"Estimate: about 8 turns, 20 k tokens, $0.00 and what has no price (from 20 past contracts of this size).",
+		"Estimate: about 8 turns, 20 k tokens, unpriced (from 20 past contracts of this size).",
 		"Likely range: 8 to 8 turns, 20 k to 20 k tokens, ", "| a | small | p/fast-cheap | 4 | 10 k |",
 	} {
 		if !strings.Contains(body, want) {
@@ -90,7 +90,7 @@ func TestPlanGateEstimates(t *testing.T) {
 		"5 contracts, at most 2 at work at once",
 		"Estimate: about 60 turns, ", "(from a table, no past contract known)",
 		"10 attempts", // two of each
-		"Without a known price, so that only the limit of tokens holds: p/fast-cheap.",
+		"Unpriced, so that only the limit of tokens holds: p/fast-cheap.",
 		"Critical path: a -> c; about 24 turns one after the other of 60 in all.",
 		"Unbounded, which do not say what they will change: d.",
 		"- b and b2: b.go is also written by b (b.go)",

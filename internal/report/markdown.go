@@ -164,9 +164,5 @@ func passed(ok *bool) string {
 }
 
 func money(usd float64, unpriced bool) string {
-	s := agency.USD(usd).String()
-	if unpriced {
-		s += " without what has no price"
-	}
-	return s
+	return agency.USD(usd).Amount(unpriced)
 }

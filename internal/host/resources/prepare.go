@@ -320,7 +320,7 @@ func unpricedNote(known *catalog.Catalog, c config.Config) string {
 	if c.Budget.DailyUSD > 0 || c.Budget.MonthlyUSD > 0 {
 		money = "the limit of " + agency.USD(c.Budget.USD).String() + " and those of a day or a month do not"
 	}
-	return fmt.Sprintf("no price is known for %s: of its requests the limit of %s tokens holds, %s; set prices in agency.yaml",
+	return fmt.Sprintf("unpriced, for no price is known: %s: the limit of %s tokens holds its requests, %s; set prices in agency.yaml",
 		text.Few(without, fewPaths), agency.Count(c.Budget.Tokens), money)
 }
 

@@ -416,7 +416,11 @@ func (c asker) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome
 
 // tellRetry tells that the same model is asked again, when, and why, as the wait begins.
 func (c asker) tellRetry(ctx context.Context, ev llm.Retrying) error {
-	said := fmt.Sprintf("waiting for %s: %s, next try in %s, %d of %d", ev.Cause.Provider, ev.Cause.What(), inWords(ev.Wait), ev.Attempt+1, ev.Of)
+	what := ev.Cause.What()
+	if ev.Cause.Kind == llm.Server && ev.Cause.Status != 0 {
+		what = fmt.Sprintf("the server answers %d", ev.Cause.Status)
+	}
+	said := fmt.Sprintf("waiting for %s: %s, next try in %s, %d of %d", ev.Cause.Provider, what, inWords(ev.Wait), ev.Attempt+1, ev.Of)
 	if ev.Cause.Detail != "" {
 		said += " (" + text.FirstLine(ev.Cause.Detail, 200) + ")"
 	}

@@ -29,6 +29,9 @@ type Editor struct {
 // has lines of its own that begin with "#".
 const scissors = "# ------------------------ >8 ------------------------\n"
 
+// noCommand is from which exit code on a shell says that it could not start a command.
+const noCommand = 126
+
 // Text has the person write a text above a line of which hint stands below. An editor that
 // fails, or a text that stays empty, is an error.
 func (e Editor) Text(ctx context.Context, hint string) (text string, err error) {
@@ -48,7 +51,12 @@ func (e Editor) Text(ctx context.Context, hint string) (text string, err error) 
 	// As git does: the variable is a command of the person's shell, with options of its own.
 	cmd := exec.CommandContext(ctx, "sh", "-c", command+` "$1"`, "sh", file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
+	err = cmd.Run()
+	var left *exec.ExitError
+	if errors.As(err, &left) && left.ExitCode() > 0 && left.ExitCode() < noCommand {
+		return "", agency.Errorf(agency.KindInvalid, "the editor %s was left with exit code %d, as :cq does: nothing is done", command, left.ExitCode())
+	}
+	if err != nil {
 		return "", agency.Errorf(agency.KindInvalid, "the editor %s failed: %w", command, agency.Cause(err)).WithMend("set EDITOR to one that works")
 	}
 	raw, err := e.read(file)

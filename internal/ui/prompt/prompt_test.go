@@ -34,9 +34,14 @@ func TestEditor(t *testing.T) {
 	if _, err := written(t, strings.Repeat("a", 300)).Text(t.Context(), "hint"); err == nil || !strings.Contains(err.Error(), "200 bytes") {
 		t.Errorf("too much: %v", err)
 	}
-	broken := prompt.Editor{Env: func(string) (string, bool) { return "false", true }, Max: 200}
-	if _, err := broken.Text(t.Context(), "hint"); err == nil || !strings.Contains(err.Error(), "the editor false failed") {
-		t.Errorf("an editor that fails: %v", err)
+	for command, want := range map[string]string{
+		"exit 1;":            "was left with exit code 1, as :cq does: nothing is done",
+		"no-such-editor-xyz": "the editor no-such-editor-xyz failed",
+	} {
+		broken := prompt.Editor{Env: func(string) (string, bool) { return command, true }, Max: 200}
+		if _, err := broken.Text(t.Context(), "hint"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("an editor that fails: %v", err)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 	plain   = ""
 	dim     = "2"
 	bold    = "1"
+	italic  = "3"
 	reverse = "7"
 	red     = "31"
 	green   = "32"

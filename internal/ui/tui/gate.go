@@ -49,11 +49,14 @@ func SoFar(st Style, d api.InspectDoc, c api.CostDoc) string {
 	case f.Planning:
 		line += ", what follows is not planned yet"
 	case f.Open > 0 && f.High.USD > f.Mid.USD:
-		line += fmt.Sprintf(", likely %s in the end, by past work up to %s", agency.USD(f.Mid.USD), agency.USD(f.High.USD))
+		line += fmt.Sprintf(", likely %s in the end, by past work up to %s", forecastUSD(f, f.Mid), forecastUSD(f, f.High))
 	case f.Open > 0:
-		line += fmt.Sprintf(", likely %s in the end", agency.USD(f.Mid.USD))
+		line += fmt.Sprintf(", likely %s in the end", Cost(agency.USD(f.Mid.USD), f.Mid.Tokens, f.Unpriced))
 	}
-	if c.Limits.USD > 0 {
+	switch {
+	case d.Unpriced && c.Limits.Tokens > 0: // no limit of money holds what has no price
+		line += ", never more than " + agency.Count(c.Limits.Tokens) + " tokens unasked"
+	case c.Limits.USD > 0 && !d.Unpriced:
 		line += ", never more than " + agency.USD(c.Limits.USD).String() + " unasked"
 	}
 	return line + "\n"
@@ -122,37 +125,6 @@ func Anomalies(st Style, d api.InspectDoc, gates []agency.Gate, g agency.Gate) s
 // style says so.
 func Body(st Style, body string) string {
 	return strings.Join(folded(st, rendered(st, strings.TrimSpace(body), "  ")), "\n")
-}
-
-// Markdown is what others wrote in Markdown, fitted to the terminal and painted; where there are
-// no colours it is the text itself.
-func Markdown(st Style, text string) string {
-	if !st.Color {
-		return Clean(text)
-	}
-	return strings.Join(rendered(st, strings.TrimRight(text, "\n"), ""), "\n") + "\n"
-}
-
-// rendered are the lines of Markdown on a terminal: code without its fences, the rest painted.
-func rendered(st Style, body, indent string) (out []string) {
-	code := false
-	for line := range strings.Lines(Fit(st, indented(Clean(body), indent))) {
-		text := strings.TrimLeft(line, " ")
-		at := line[:len(line)-len(text)]
-		text = strings.TrimRight(text, " \n")
-		if said := strings.TrimPrefix(text, "> "); st.Color && said != text {
-			at, text = at+st.paint(dim, ">")+" ", said
-		}
-		fence := strings.HasPrefix(text, "```")
-		code = code != fence
-		switch {
-		case !st.Color, !fence && !code:
-			out = append(out, at+st.markdown(text))
-		case !fence:
-			out = append(out, at+"  "+st.paint(cyan, text))
-		}
-	}
-	return out
 }
 
 // mostBelow is how many entries below another one are shown where a text is folded.
@@ -298,30 +270,6 @@ func PlainLimit(g agency.Gate) string {
 	return agency.USD(g.Grant.PlainUSD).String()
 }
 
-// markdown paints headings, bold words and code of one line; the text itself
-// stays as it is.
-func (s Style) markdown(line string) string {
-	if !s.Color {
-		return line
-	}
-	if t := strings.TrimLeft(line, "#"); t != line && strings.HasPrefix(t, " ") {
-		return s.paint(bold, strings.TrimSpace(t))
-	}
-	line = s.between(line, "**", bold)
-	return s.between(line, "`", cyan)
-}
-
-func (s Style) between(line, mark, code string) string {
-	parts := strings.Split(line, mark)
-	if len(parts)%2 == 0 { // a mark without its other half is text
-		return line
-	}
-	for i := 1; i < len(parts); i += 2 {
-		parts[i] = s.paint(code, parts[i])
-	}
-	return strings.Join(parts, "")
-}
-
 // Diff is a patch, coloured line by line. What nobody would see of it is shown as \u001b: it
 // lands as well.
 func Diff(st Style, patch string) string {
@@ -374,14 +322,18 @@ func WaitingOf(runs []api.RunDoc) []Waiting {
 	return out
 }
 
-// Waits lists the gates that wait, each with the command that approves it.
-func Waits(st Style, all []Waiting, now time.Time) string {
+// Waits lists the gates that wait, each with the command that answers it.
+func Waits(st Style, all []Waiting, verb agency.Verb, now time.Time) string {
 	if len(all) == 0 {
 		return "no gate waits\n"
 	}
-	t := table{head: []string{"GATE", "WAITS", "APPROVE WITH", "WHAT"}}
+	t := table{head: []string{"GATE", "WAITS", strings.ToUpper(string(verb)) + " WITH", "WHAT"}}
 	for _, w := range all {
-		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), "agency approve "+string(w.Gate.ID), Line(w.Gate.Summary))
+		command := fmt.Sprintf("agency %s %s", verb, w.Gate.ID)
+		if verb == agency.Reject { // some take none, and none is in the way of a copy
+			command += " --reason TEXT"
+		}
+		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), command, Line(w.Gate.Summary))
 	}
 	return t.render(st, "")
 }

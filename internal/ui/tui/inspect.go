@@ -356,6 +356,7 @@ func landings(st Style, ls []api.LandingDoc) string {
 			how += fmt.Sprintf("%s landed in a batch of %d, verified as one tree.\n", name, l.Batch)
 		}
 	}
+	t.spare(st, "ON")
 	return "\n" + t.render(st, "") + how
 }
 
@@ -391,4 +392,11 @@ func proofColor(p agency.ProofKind) string {
 		return red
 	}
 	return yellow
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "at work"
+	}
+	return s
 }

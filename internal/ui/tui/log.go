@@ -113,6 +113,11 @@ func (l *Log) Print(text string) error {
 	return l.write(text)
 }
 
+// Note writes what the command says, fitted to the terminal, above the progress line.
+func (l *Log) Note(text string) error {
+	return l.Print(Fit(Style{Width: l.width()}, "agency: "+text+"\n"))
+}
+
 // Seen takes an event in that is not shown: what was before the log began
 // counts in its progress line.
 func (l *Log) Seen(ev agency.Event) {
@@ -343,7 +348,7 @@ func (l *Log) line(ev agency.Event) string {
 // broken into a few lines that stand below each other.
 func fitted(text string, width, indent int, whole bool) string {
 	if !whole || width < leastWidth {
-		return cut(text, width)
+		return cut(squeezed(text, width), width)
 	}
 	lines := strings.Split(wrapLine(text, width), "\n")
 	if len(lines) > mostLines {
@@ -355,6 +360,21 @@ func fitted(text string, width, indent int, whole bool) string {
 	}
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
+
+// squeezed is a text that is too long with less of the command that it quotes: what came of that
+// stands behind it.
+func squeezed(text string, width int) string {
+	over := columns(text) - width
+	before, rest, _ := strings.Cut(text, "`")
+	command, after, quoted := strings.Cut(rest, "`")
+	if over <= 0 || !quoted || after == "" {
+		return text
+	}
+	return before + "`" + cut(command, max(leastCommand, columns(command)-over)) + "`" + after
+}
+
+// leastCommand is how much of a command is left at least.
+const leastCommand = 8
 
 // mostLines bounds how many lines one event takes on a terminal.
 const mostLines = 5

@@ -139,7 +139,7 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if p.Tests != "" {
 		parts = append(parts, p.Tests)
 	}
-	parts = append(parts, Cost(p.Cost, p.Tokens, p.Unpriced)+p.forecast())
+	parts = append(parts, p.spent())
 	if elapsed >= time.Second {
 		parts = append(parts, Elapsed(elapsed))
 	}
@@ -149,16 +149,16 @@ func (p *Progress) line(elapsed time.Duration) string {
 	return strings.Join(parts, " · ")
 }
 
-// forecast is what the run is likely to come to, in the unit of what it cost.
-func (p *Progress) forecast() string {
+// spent is what the run cost, and what it is likely to come to in the same unit.
+func (p *Progress) spent() string {
 	f := p.Forecast
 	switch {
 	case f.Open == 0:
-		return ""
-	case p.Unpriced && p.Cost == 0 || f.Unpriced && f.Mid.USD == 0:
-		return " of about " + agency.Count(f.Mid.Tokens) + " tokens"
+		return Cost(p.Cost, p.Tokens, p.Unpriced)
+	case p.Cost == 0 && (p.Unpriced || f.Unpriced && f.Mid.USD == 0):
+		return fmt.Sprintf("%s of about %s tokens, %s", agency.Count(p.Tokens), agency.Count(f.Mid.Tokens), p.Cost.Amount(true))
 	}
-	return " of about " + agency.USD(f.Mid.USD).String()
+	return p.Cost.Amount(p.Unpriced) + " of about " + agency.USD(f.Mid.USD).Amount(f.Unpriced)
 }
 
 // percent is a share as people read it: what is not all of it is never 100.
@@ -172,14 +172,10 @@ func percent(share float64) string {
 
 // Cost is an amount as people read it: money where it is known, else tokens.
 func Cost(m agency.Money, tokens int64, unpriced bool) string {
-	switch {
-	case unpriced && m == 0:
-		return agency.Count(tokens) + " tokens, unpriced"
-	case unpriced:
-		return m.String() + " and unpriced models"
-	default:
-		return m.String()
+	if unpriced && m == 0 {
+		return agency.Count(tokens) + " tokens, " + m.Amount(unpriced)
 	}
+	return m.Amount(unpriced)
 }
 
 // Elapsed is a duration in its two largest units.

@@ -197,7 +197,7 @@ func (s saying) lines() (out []string) {
 		words := p.text
 		switch {
 		case p.kind == api.DeltaTool:
-			words = plainArgs.Replace(words)
+			words = PlainArgs(words)
 		case s.told:
 			continue
 		}
@@ -210,7 +210,9 @@ func (s saying) lines() (out []string) {
 	return out
 }
 
-// plainArgs shows the texts in the arguments of a call as they are meant.
+// PlainArgs shows the texts in the arguments of a call as they are meant.
+func PlainArgs(args string) string { return plainArgs.Replace(args) }
+
 var plainArgs = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\"`, `"`)
 
 // Doing is the tool that an answer called last, while its calls are carried out.
@@ -349,6 +351,12 @@ func (a *Awaited) Line(now time.Time) string {
 	return s
 }
 
+// whys say what a model's fault is where its kind alone is no sentence.
+var whys = map[string]string{
+	"server": "the server answers with an error", "network": "the connection was lost", "refused_connection": "cannot connect",
+	"timeout": "no answer in time", "stream_cut": "the answer was cut off", "bad_answer": "the answer was not understood",
+}
+
 func (w await) line(model string, now time.Time) string {
 	provider, _, _ := strings.Cut(model, "/")
 	s := "waiting for " + cmp.Or(provider, "the model") + ": "
@@ -358,7 +366,7 @@ func (w await) line(model string, now time.Time) string {
 	if w.again.IsZero() {
 		return s + "no answer for " + Elapsed(now.Sub(w.since))
 	}
-	s += Line(strings.ReplaceAll(w.why, "_", " "))
+	s += cmp.Or(whys[w.why], Line(strings.ReplaceAll(w.why, "_", " ")))
 	if left := w.again.Sub(now); left > 0 {
 		s += ", next try in " + Elapsed(max(left, time.Second))
 	}

@@ -49,6 +49,9 @@ func TestAwaited(t *testing.T) {
 	d.(*agency.Retried).Of, d.(*agency.Retried).Provider = 6, "gemini"
 	a.Take(again, d)
 	want(66, "waiting for gemini: overloaded, next try in 9 s, 2 of 6 (and 1 more)")
+	again, d = retried(66, "server", 10)
+	a.Take(again, d)
+	want(67, "waiting for gemini: the server answers with an error, next try in 9 s, try 2 (and 1 more)")
 	paused := agency.NewEvent("r", agency.SeverityInfo, "", agency.RunPaused{})
 	a.Take(paused, nil)
 	want(90, "")

@@ -86,18 +86,24 @@ func (s *Screen) safe(text string) string {
 	}
 }
 
+// mostInk is the length of the longest ink: a bold, slanted colour.
+const mostInk = len(bold + ";" + italic + ";" + cyan)
+
 // paintLen is the length of a sequence that paint writes; 0: it is none.
 func paintLen(s string) int {
 	const start = "\x1b["
-	end := strings.IndexByte(s[:min(len(s), len(start)+len(Alarm)+1)], 'm') // Alarm is the longest
+	end := strings.IndexByte(s[:min(len(s), len(start)+mostInk+1)], 'm')
 	if !strings.HasPrefix(s, start) || end < 0 {
 		return 0
 	}
-	switch s[len(start):end] {
-	case "0", dim, bold, reverse, red, green, yellow, cyan, string(Alarm):
-		return end + 1
+	for code := range strings.SplitSeq(s[len(start):end], ";") {
+		switch code {
+		case "0", dim, bold, italic, reverse, red, green, yellow, cyan:
+		default:
+			return 0
+		}
 	}
-	return 0
+	return end + 1
 }
 
 // cursor writes what moves the cursor, which only a log does.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -79,6 +80,45 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// Emphasis, code and links are painted, line by line and with nothing left out that somebody
+// may want to read; what only looks like it is text.
+func TestInline(t *testing.T) {
+	st := Style{Color: true, Width: 68}
+	for _, c := range []struct{ text, want string }{
+		{"a **bold word**, *it* and _it_, ***both***.", "a <1>bold word</>, <3>it</> and <3>it</>, <1;3>both</>."},
+		{"**bold with `a*b*c` and _it_**", "<1>bold with </><1;36>a*b*c</> <1>and </><1;3>it</>"},
+		{"``a `tick` in it`` and `_x_`", "<36>a `tick` in it</> and <36>_x_</>"},
+		{"see [the _docs_](https://x.test/a_b_c(d))!", "see the <3>docs</> (<36>https://x.test/a_b_c(d)</>)!"},
+		{"[https://x.test](https://evil.test) ![pic](p.png)", "https://x.test (<36>https://evil.test</>) pic (<36>p.png</>)"},
+		{"<https://x.test/a_b_> and <b>", "<36>https://x.test/a_b_</> and <b>"},
+		{"snake_case_name, _private.py, __init__.py, 2 * 3 * 4, 2*3*4 f(*p)*q", ""},
+		{"*.go and *.md, foo/*.go, bar/*.go, **/*.ts, *T and *U, a[i](x)", ""},
+		{"**open, *open, `open, [open](a b), [x] y", ""},
+		{`\*not it\* and \n`, `*not it* and \n`},
+		{"## A **head** of `x`", "<1>A </><1>head</> <1>of </><1;36>x</>"},
+		{"- one *emphasis that is so long that it takes two lines of the terminal*", "- one <3>emphasis that is so long that it takes two lines of the</>\n  <3>terminal</>"},
+		{"| a | b |\n|---|---|\n| **x** | `y z` |", "<2>a  b</>\n<1>x</>  <36>y z</>"},
+		{"```\n| a | b |\n*x* [y](z)\n```", "  <36>| a | b |</>\n  <36>*x* [y](z)</>"},
+		{"*\x1b[8mhidden* \u202e_rlo_ \u200b", "<3>hidden</> \\u202e_rlo_ \\u200b"},
+	} {
+		if c.want == "" {
+			c.want = c.text
+		}
+		got := strings.TrimSuffix(Markdown(st, c.text), "\n")
+		if safe := Safe(st, got); safe != got {
+			t.Errorf("%q: its colours do not come through: %q", c.text, safe)
+		}
+		got = strings.ReplaceAll(got, "\x1b[0m", "</>")
+		got = regexp.MustCompile("\x1b\\[([0-9;]+)m").ReplaceAllString(got, "<$1>")
+		if got != c.want {
+			t.Errorf("%q:\n%q, want\n%q", c.text, got, c.want)
+		}
+	}
+	if got := cut("a \x1b[1mbold one\x1b[0m", 6); got != "a \x1b[1mbol…\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+}
+
 // A long gate is folded where it is asked about: the tests of a criterion, and what follows.
 func TestFoldedGate(t *testing.T) {
 	body := "Criteria:\n- verified: it works\n" + strings.Repeat("    - TestX\n", 20) + "\nChecks:\n" + strings.Repeat("- one\n", 30)
@@ -90,5 +130,31 @@ func TestFoldedGate(t *testing.T) {
 	}
 	if whole := Body(Style{Width: 80}, body); strings.Count(whole, "TestX") != 20 || strings.Count(whole, "- one") != 30 {
 		t.Errorf("the whole is\n%s", whole)
+	}
+}
+
+// What is cut at the end of a line is what matters least: of a check its command, of a table that
+// ends in numbers the names.
+func TestWhatIsCut(t *testing.T) {
+	ev := event(1, agency.RoleGeneralist, agency.SeverityInfo, "claim: `go test -count=1 ./internal/...`: passed 12, failed 0, skipped 1", agency.TestsRun{})
+	if got := EventLine(Style{Width: 80}, time.UTC, ev); !strings.HasSuffix(got, "`: passed 12, failed 0, skipped 1") || columns(got) > 79 || !strings.Contains(got, "`go test …`") {
+		t.Errorf("%q", got)
+	}
+	if got := EventLine(Style{Width: 200}, time.UTC, ev); !strings.Contains(got, ev.Summary) {
+		t.Errorf("%q", got)
+	}
+	long := strings.Repeat("contract-", 8)
+	c := api.CostDoc{ByContract: map[string]api.Spend{long + "a": {CostUSD: 1.25, Requests: 1234567, In: 123456789, Tokens: 987654321}}}
+	got := Costs(Style{Width: 80}, c)
+	if !strings.Contains(got, "987654321  $1.25\n") || !strings.Contains(got, "COUNTED   COST\n") || !strings.Contains(got, "\ncontract-") {
+		t.Errorf("cut:\n%s", got)
+	}
+	for line := range strings.Lines(got) {
+		if columns(line) > 80 {
+			t.Errorf("%d columns: %s", columns(line), line)
+		}
+	}
+	if whole := Costs(Style{}, c); !strings.Contains(whole, long+"a ") {
+		t.Errorf("where no width is known names are cut:\n%s", whole)
 	}
 }

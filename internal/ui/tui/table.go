@@ -35,6 +35,7 @@ func (t *table) render(st Style, indent string) string {
 	if st.Width == 0 {
 		fit = 0
 	}
+	t.yield(widths, fit)
 	if len(t.head) > 0 && t.head[0] != "" {
 		b.WriteString(indent + st.paint(dim, cut(t.line(t.head, widths), fit)) + "\n")
 	}
@@ -42,6 +43,34 @@ func (t *table) render(st Style, indent string) string {
 		b.WriteString(indent + cut(t.line(row, widths), fit) + "\n")
 	}
 	return b.String()
+}
+
+// leastName is how much of a name is left where numbers take the terminal.
+const leastName = 10
+
+// yield shortens the names in the first column where numbers at the end would be cut.
+func (t *table) yield(widths []int, fit int) {
+	last := len(widths) - 1
+	if fit <= 0 || last < 1 || len(t.right) <= last || !t.right[last] {
+		return
+	}
+	over := 2*last - fit
+	for _, w := range widths {
+		over += w
+	}
+	if over <= 0 {
+		return
+	}
+	widths[0] = max(min(widths[0], leastName), widths[0]-over)
+	short := func(row []string) []string {
+		row = slices.Clone(row)
+		row[0] = cut(row[0], widths[0])
+		return row
+	}
+	t.head = short(t.head)
+	for i, row := range t.rows {
+		t.rows[i] = short(row)
+	}
 }
 
 // dropLast leaves the last column out.
@@ -245,13 +274,7 @@ func spendTable(name string) table {
 }
 
 func addSpend(t *table, name string, s api.Spend) {
-	cost := agency.USD(s.CostUSD).String()
-	if s.Unpriced {
-		cost = "unpriced"
-		if s.CostUSD > 0 {
-			cost = agency.USD(s.CostUSD).String() + " + unpriced"
-		}
-	}
+	cost := agency.USD(s.CostUSD).Amount(s.Unpriced)
 	if s.Estimated {
 		cost += ", estimated"
 	}
@@ -273,11 +296,7 @@ func forecast(f agency.RunForecast) string {
 }
 
 func forecastUSD(f agency.RunForecast, s agency.Spent) string {
-	usd := agency.USD(s.USD).String()
-	if f.Unpriced {
-		usd += " + unpriced"
-	}
-	return usd
+	return agency.USD(s.USD).Amount(f.Unpriced)
 }
 
 // CSV writes records by RFC 4180; the first is the header. Control characters are
@@ -333,41 +352,6 @@ func limits(c api.CostDoc) string {
 		return "no limits"
 	}
 	return "limits: " + strings.Join(parts, ", ")
-}
-
-// Transcript is a session's conversation, block by block. What every agent of its role is told
-// stands before it, and is only named.
-func Transcript(st Style, d api.TranscriptDoc) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.Session.ID)), d.Session.Role, orDash(d.Session.Outcome))
-	block := func(head, text string) {
-		b.WriteString("\n" + st.paint(cyan, head) + "\n")
-		for line := range strings.Lines(strings.TrimRight(Clean(text), "\n")) {
-			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
-		}
-	}
-	if n := strings.Count(strings.TrimSpace(d.System), "\n") + 1; d.System != "" {
-		fmt.Fprintf(&b, "%s\n", st.paint(dim, fmt.Sprintf("after a system prompt of %s, which --json has", agency.Things(n, "line", "lines"))))
-	}
-	for _, l := range d.Lines {
-		head := fmt.Sprintf("turn %d  %s  %s", l.Turn, l.Role, l.Kind)
-		switch {
-		case l.Kind == "tool_call":
-			block(head+"  "+Line(l.Tool), plainArgs.Replace(string(l.Args)))
-		case l.Error:
-			block(head+"  error", l.Text)
-		default:
-			block(head, l.Text)
-		}
-	}
-	return b.String()
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "at work"
-	}
-	return s
 }
 
 // Features is the backlog, a line a feature.

@@ -295,12 +295,11 @@ func TestNoColourWithoutStyle(t *testing.T) {
 		Landings:  []api.LandingDoc{{Commit: "0123456789abcdef"}},
 	}
 	for name, out := range map[string]string{
-		"inspect":    Inspect(Style{}, doc),
-		"runs":       Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now(), false),
-		"cost":       Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
-		"diff":       Diff(Style{}, "+a\x1b[1m\n"),
-		"messages":   Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}, nil),
-		"transcript": Transcript(Style{}, api.TranscriptDoc{Lines: []api.MessageLine{{Text: "\x1b[1mx"}}}),
+		"inspect":  Inspect(Style{}, doc),
+		"runs":     Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now(), false),
+		"cost":     Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
+		"diff":     Diff(Style{}, "+a\x1b[1m\n"),
+		"messages": Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}, nil),
 	} {
 		if strings.Contains(out, "\x1b") {
 			t.Errorf("%s: %q", name, out)
@@ -321,12 +320,31 @@ func TestCostInWords(t *testing.T) {
 		{agency.USD(1.5), 10, false, "$1.50"},
 		{agency.USD(0.0123), 10, false, "$0.0123"},
 		{0, 12345, true, "12 k tokens, unpriced"},
-		{agency.USD(2), 10, true, "$2.00 and unpriced models"},
+		{agency.USD(2), 10, true, "$2.00 + unpriced"},
 	}
 	for _, tt := range tests {
 		if got := Cost(tt.m, tt.tokens, tt.unpriced); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// Where no price is known nothing is said of a limit of money, which holds none of it, and money
+// and tokens are in one unit.
+func TestUnpriced(t *testing.T) {
+	d := api.InspectDoc{RunDoc: api.RunDoc{Tokens: 4415, Unpriced: true}}
+	c := api.CostDoc{Forecast: agency.RunForecast{Open: 1, Unpriced: true, Mid: agency.Spent{Tokens: 26000}}}
+	c.Limits.USD, c.Limits.Tokens = 20, 5_000_000
+	if got, want := SoFar(Style{}, d, c), "  cost  4415 tokens, unpriced so far, likely 26 k tokens, unpriced in the end, never more than 5.0 M tokens unasked\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p := Progress{Tokens: 4415, Unpriced: true, Forecast: c.Forecast}
+	if got, want := p.spent(), "4415 of about 26 k tokens, unpriced"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Cost, p.Forecast.Mid.USD = agency.USD(1), 3
+	if got, want := p.spent(), "$1.00 + unpriced of about $3.00 + unpriced"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

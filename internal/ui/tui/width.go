@@ -27,7 +27,23 @@ func cut(s string, width int) string {
 	if width <= 0 || columns(s) <= width {
 		return s
 	}
-	return terminal.Truncate(s, width, text.Ellipsis)
+	if !strings.Contains(s, "\x1b[") {
+		return terminal.Truncate(s, width, text.Ellipsis)
+	}
+	var b strings.Builder
+	left := width - columns(text.Ellipsis)
+	for {
+		words, rest, _ := strings.Cut(s, "\x1b[")
+		if n := columns(words); n > left {
+			b.WriteString(terminal.Truncate(words, left, "") + text.Ellipsis + "\x1b[0m")
+			return b.String()
+		} else {
+			left -= n
+		}
+		code, after, _ := strings.Cut(rest, "m")
+		b.WriteString(words + "\x1b[" + code + "m")
+		s = after
+	}
 }
 
 // end is the end of a line in so many columns.
@@ -83,13 +99,13 @@ func Fit(st Style, text string) string {
 	var rows []string
 	flush := func() {
 		if len(rows) > 0 {
-			b.WriteString(aligned(st, rows))
+			b.WriteString(aligned(st, rows, func(cell string) string { return cell }))
 			rows = nil
 		}
 	}
 	for line := range strings.Lines(text) {
 		line, ended := strings.CutSuffix(line, "\n")
-		if strings.HasPrefix(strings.TrimLeft(line, " "), "| ") || len(rows) > 0 && strings.HasPrefix(strings.TrimLeft(line, " "), "|-") {
+		if isRow(strings.TrimLeft(line, " "), len(rows) > 0) {
 			rows = append(rows, line)
 			continue
 		}
@@ -106,14 +122,19 @@ func Fit(st Style, text string) string {
 // leastWidth is the narrowest terminal for which lines are broken.
 const leastWidth = 20
 
-// aligned is a table of Markdown in columns.
-func aligned(st Style, rows []string) string {
+// isRow tells whether a line is one of a table of Markdown; goes: one stands before it.
+func isRow(line string, goes bool) bool {
+	return strings.HasPrefix(line, "| ") || goes && strings.HasPrefix(line, "|-")
+}
+
+// aligned is a table of Markdown in columns, each cell as it is painted.
+func aligned(st Style, rows []string, paint func(string) string) string {
 	indent := rows[0][:len(rows[0])-len(strings.TrimLeft(rows[0], " "))]
 	var t table
 	for i, row := range rows {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
 		for j := range cells {
-			cells[j] = strings.TrimSpace(cells[j])
+			cells[j] = paint(strings.TrimSpace(cells[j]))
 		}
 		switch {
 		case i == 0:

@@ -73,7 +73,9 @@ func wrapped(s string, width int) []string {
 			out = append(out, line)
 			continue
 		}
-		out = append(out, strings.Split(ansi.Wrap(line, width, ""), "\n")...)
+		for part := range strings.SplitSeq(tui.Wrap(tui.Style{Width: width + 1}, "", line), "\n") { // an id stays whole
+			out = append(out, strings.Split(ansi.Hardwrap(part, width, true), "\n")...)
+		}
 	}
 	return out
 }

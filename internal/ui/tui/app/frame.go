@@ -113,6 +113,9 @@ func sumsLine(m *Model, st tui.Style) string {
 		width = 16
 	}
 	parts := []string{bar(st, d.Progress, width, tui.StateInk(r.state())) + " " + tui.Percent(d.Progress)}
+	if awaits := r.awaited.Line(m.now); awaits != "" { // first, for the end is left out
+		parts = append(parts, awaits)
+	}
 	if d.ContractsTotal > 1 {
 		parts = append(parts, fmt.Sprintf("%d/%d contracts", d.ContractsDone, d.ContractsTotal))
 	}

@@ -131,7 +131,7 @@ const fileHead = "diff --git "
 // limitBar is what is spent of a limit, with a bar of a width or none.
 func limitBar(st tui.Style, d api.InspectDoc, limit float64, width int) string {
 	spent := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
-	if limit <= 0 {
+	if limit <= 0 || d.Unpriced && d.CostUSD == 0 { // it does not hold
 		return spent
 	}
 	share := d.CostUSD / limit

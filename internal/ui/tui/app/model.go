@@ -291,7 +291,7 @@ func (m *Model) said(msg saidMsg) tea.Cmd {
 	if msg.feed.id != m.link.feed {
 		return nil
 	}
-	m.run.heard(msg.said...)
+	m.run.heard(m.now, msg.said...)
 	m.run.transcript.say(m.o.Style, m.run.saying)
 	return m.work.said(msg.feed)
 }

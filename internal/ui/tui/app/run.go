@@ -33,8 +33,9 @@ type runView struct {
 
 // hearing is what agents say at the moment.
 type hearing struct {
-	saying tui.Saying
-	said   int // how often it changed
+	saying  tui.Saying
+	awaited tui.Awaited
+	said    int // how often it changed
 }
 
 // decisions are what became of the gates while they were looked at.
@@ -99,6 +100,7 @@ func (r *runView) add(ev agency.Event, d agency.Detail) bool {
 		return false
 	}
 	r.progress.Take(ev, d)
+	r.awaited.Take(ev, d)
 	return true
 }
 
@@ -149,9 +151,10 @@ func (r *runView) treeLines(st tui.Style, now time.Time, width, rows int) []stri
 }
 
 // heard takes in what agents say.
-func (h *hearing) heard(said ...api.Delta) {
+func (h *hearing) heard(now time.Time, said ...api.Delta) {
 	h.said++
 	h.saying.Add(said...)
+	h.awaited.Hear(now, said...)
 }
 
 // state is the newest that is known of where the run stands.

@@ -3,9 +3,11 @@ package app
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"agency/internal/agency"
 	"agency/internal/api"
 )
 
@@ -32,8 +34,8 @@ func TestSaysWhatItSays(t *testing.T) {
 		b.keys("down", "t")
 		b.send(transcriptMsg{session: s.ID, text: strings.Repeat("said before\n", 100), turn: 1, now: noon})
 		b.want("says now", "I look at", "the parser first")
-		says(2, strings.Repeat(", then on", 40)+" to the end")
-		b.want("to the end")
+		says(2, strings.Repeat(", then on", 40)+" to the very-last-word")
+		b.want("very-last-word")
 		b.send(transcriptMsg{session: s.ID, text: strings.Repeat("said before\n", 100) + "It is said", turn: 2, now: noon})
 		b.want("It is said")
 		if strings.Contains(ansi.Strip(b.m.drawn), "says now") {
@@ -44,6 +46,29 @@ func TestSaysWhatItSays(t *testing.T) {
 		b.send(saidMsg{feed: &feed{id: 99}, said: []api.Delta{{Session: s.ID, Turn: 9, Text: "of another feed", Begins: true}}})
 		if strings.Contains(b.m.drawn, "of another feed") {
 			t.Error("another feed is heard")
+		}
+	}
+}
+
+// While a provider is waited for the title says for what, and how long still, however narrow the
+// terminal is.
+func TestSaysWhatIsWaitedFor(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		b := begin(t, runID, width, 24)
+		doc := document(1)
+		b.send(doc)
+		session := doc.doc.Sessions[0].ID
+		ev := agency.NewEvent(runID, agency.SeverityWarning, "asked again", agency.Retried{Session: session, Provider: "slow/model", Cause: "rate_limit", WaitSeconds: 30, Attempt: 1, Of: 4})
+		ev.ID, ev.Time = 90, noon
+		b.send(eventsMsg{feed: b.m.link.feed, events: []agency.Event{ev}, now: noon})
+		b.want("waiting for slow: rate limit, next try in 30 s, 2 of 4")
+		b.send(tickMsg{noon.Add(12 * time.Second)})
+		b.want("next try in 18 s")
+		done := agency.NewEvent(runID, agency.SeverityInfo, "", agency.TurnCompleted{Session: session, Turn: 2})
+		done.ID, done.Time = 91, noon.Add(20*time.Second)
+		b.send(eventsMsg{feed: b.m.link.feed, events: []agency.Event{done}, now: done.Time})
+		if strings.Contains(ansi.Strip(b.m.drawn), "waiting for") {
+			t.Errorf("it is waited on:\n%s", ansi.Strip(b.m.drawn))
 		}
 	}
 }

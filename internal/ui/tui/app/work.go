@@ -10,6 +10,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/ui/tui"
+	"agency/internal/ui/tui/turn"
 )
 
 // What commands report. Each says when, for Update reads no clock.
@@ -167,7 +168,7 @@ func (w *work) transcript(id agency.RunID, s agency.SessionID) tea.Cmd {
 		m.err = w.looker.Look(w.ctx, func(v api.View, _ bool) error {
 			doc, err := v.Transcript(w.ctx, id, s)
 			if err == nil {
-				m.text = ending(tui.Transcript(w.style, doc), mostTranscript)
+				m.text = ending(turn.Transcript(w.style, doc), mostTranscript)
 				for _, l := range doc.Lines {
 					if l.Role == "assistant" {
 						m.turn = l.Turn

@@ -136,7 +136,7 @@ func (a *Asker) Listen(ctx context.Context) {
 			}
 		}
 		if said != "" {
-			_ = a.Log.Print("agency: " + said + "\n") // a terminal that is gone is noticed by the next event
+			_ = a.Log.Note(said) // a terminal that is gone is noticed by the next event
 		}
 	}
 }
@@ -291,7 +291,11 @@ func (a *Asker) reject(ctx context.Context, g agency.Gate) (string, error) {
 		return a.Run.Answer(ctx, r)
 	}
 	var err error
-	if r.Note, err = a.words(ctx, g, "why not?", "Say above this line why not: whoever works on it next is told."); err != nil || r.Note == "" {
+	r.Note, err = a.words(ctx, g, "why not?", "Say above this line why not: whoever works on it next is told.")
+	if agency.KindOf(err) == agency.KindInvalid { // also where the editor was left by :cq
+		err = fmt.Errorf("not rejected: %w", err)
+	}
+	if err != nil || r.Note == "" {
 		return "", err
 	}
 	return a.Run.Answer(ctx, r)

@@ -7,26 +7,28 @@ import (
 	"agency/internal/ui/tui"
 )
 
-// edit is a call that changes a file as the lines of a diff; none: it is no such call.
-func edit(c call) []string {
+// edit is a call that changes a file as the lines of a diff, with the file that it names; none:
+// it is no such call.
+func edit(c call) (changed []string, path string) {
 	var a struct {
+		Path    string `json:"path"`
 		Old     string `json:"old_text"`
 		New     string `json:"new_text"`
 		Content string `json:"content"`
 		Patch   string `json:"patch"`
 	}
 	if json.Unmarshal(c.args, &a) != nil {
-		return nil
+		return nil, ""
 	}
 	switch c.tool {
 	case "edit_file":
-		return diff(lines(a.Old), lines(a.New))
+		return diff(lines(a.Old), lines(a.New)), a.Path
 	case "write_file":
-		return diff(nil, lines(a.Content))
+		return diff(nil, lines(a.Content)), a.Path
 	case "apply_patch":
-		return lines(strings.TrimSpace(tui.Clean(a.Patch)))
+		return lines(strings.TrimSpace(tui.Clean(a.Patch))), ""
 	}
-	return nil
+	return nil, ""
 }
 
 // lines are those of a text, safe for a terminal.
@@ -107,16 +109,20 @@ func between(old, now []string) (out []string) {
 func paint(st tui.Style, all []string) []string {
 	out := make([]string, len(all))
 	for i, l := range all {
-		ink := tui.Plain
-		switch {
-		case strings.HasPrefix(l, "+"):
-			ink = tui.Green
-		case strings.HasPrefix(l, "-"):
-			ink = tui.Red
-		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "***"):
-			ink = tui.Cyan
-		}
-		out[i] = strings.TrimSuffix(line(st, "    ", ink, strings.ReplaceAll(l, "\t", "    ")), "\n")
+		out[i] = strings.TrimSuffix(line(st, "    ", inkOf(l), strings.ReplaceAll(l, "\t", "    ")), "\n")
 	}
 	return out
+}
+
+// inkOf is how a line of a diff looks.
+func inkOf(line string) tui.Ink {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return tui.Green
+	case strings.HasPrefix(line, "-"):
+		return tui.Red
+	case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "***"):
+		return tui.Cyan
+	}
+	return tui.Plain
 }

@@ -4,6 +4,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -158,17 +159,15 @@ func (t *Teller) words(session agency.SessionID, turn int, by agency.Event, line
 	ev := agency.Event{RunID: t.Run, Time: by.Time, Role: by.Role, ContractID: by.ContractID, Type: "says", Severity: agency.SeverityInfo}
 	whole := strings.Join(text, "\n\n")
 	if ev.Summary = whole; !strings.Contains(whole, "\n") {
-		if one := tui.EventLine(st, t.Zone, ev); strings.HasSuffix(one, lastWord(tui.Line(whole))) {
-			return one + "\n"
+		words := tui.Line(whole)
+		if head, fits := strings.CutSuffix(tui.EventLine(st, t.Zone, ev), words); fits {
+			return head + strings.TrimSuffix(tui.Markdown(st, words), "\n") + "\n"
 		}
 	}
 	ev.Summary = ""
 	body := strings.Split(strings.TrimRight(tui.Body(st, whole), "\n"), "\n")
 	return strings.TrimRight(tui.EventLine(st, t.Zone, ev), " ") + "\n" + fold(st, "  ", body, t.most(mostText, wholeText), "agency inspect "+tui.ShortRun(t.Run)+" --transcript "+short(session))
 }
-
-// lastWord is the end of a text, which a line that was cut does not have.
-func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
 
 // short is a session's name within its run.
 func short(id agency.SessionID) string {
@@ -199,7 +198,7 @@ func (t *Teller) below(d *agency.ToolCalled) string {
 	if d.Error != "" {
 		return output(st, t.Run, d.Session, c.result, t.most(mostOutput, wholeOutput))
 	}
-	if lines := edit(c); len(lines) > 0 {
+	if lines, _ := edit(c); len(lines) > 0 {
 		return fold(st, "    ", paint(st, lines), t.most(mostEdit, wholeEdit), "agency diff "+tui.ShortRun(t.Run))
 	}
 	if runs(d.Tool) {
@@ -262,4 +261,39 @@ func line(st tui.Style, indent string, ink tui.Ink, text string) string {
 		st.Width = max(1, st.Width-1-len(indent))
 	}
 	return indent + st.Paint(ink, tui.Cut(st, text)) + "\n"
+}
+
+// Transcript is a session's conversation, block by block, edits as the lines that differ. What
+// every agent of its role is told stands before it, and is only named.
+func Transcript(st tui.Style, d api.TranscriptDoc) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.Paint(tui.Bold, string(d.Session.ID)), d.Session.Role, cmp.Or(d.Session.Outcome, "at work"))
+	block := func(head string, lines []string) {
+		b.WriteString("\n" + st.Paint(tui.Cyan, head) + "\n")
+		for _, line := range lines {
+			b.WriteString("  " + line + "\n")
+		}
+	}
+	if n := strings.Count(strings.TrimSpace(d.System), "\n") + 1; d.System != "" {
+		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Dim, fmt.Sprintf("after a system prompt of %s, which --json has", agency.Things(n, "line", "lines"))))
+	}
+	for _, l := range d.Lines {
+		head := fmt.Sprintf("turn %d  %s  %s", l.Turn, l.Role, l.Kind)
+		switch changed, path := edit(call{tool: l.Tool, args: l.Args}); {
+		case l.Kind == "tool_call" && len(changed) > 0:
+			for i, line := range changed {
+				changed[i] = st.Paint(inkOf(line), line)
+			}
+			block(strings.TrimRight(head+"  "+tui.Line(l.Tool+" "+path), " "), changed)
+		case l.Kind == "tool_call":
+			block(head+"  "+tui.Line(l.Tool), lines(tui.PlainArgs(string(l.Args))))
+		case l.Error:
+			block(head+"  error", lines(strings.TrimRight(l.Text, "\n")))
+		case l.Role == "assistant": // its width is for who shows it
+			block(head, strings.Split(strings.TrimRight(tui.Markdown(tui.Style{Color: st.Color}, l.Text), "\n"), "\n"))
+		default:
+			block(head, lines(strings.TrimRight(l.Text, "\n")))
+		}
+	}
+	return b.String()
 }

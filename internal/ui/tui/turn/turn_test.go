@@ -107,6 +107,48 @@ run_command
 	}
 }
 
+// A conversation shows edits as the lines that differ, the arguments of all else as they are, and
+// lets nobody steer the terminal.
+func TestTranscript(t *testing.T) {
+	d := api.TranscriptDoc{Lines: []api.MessageLine{
+		says(1, "I **fix**\x1b[2J it."),
+		calls("a", "edit_file", map[string]any{"path": "calc.go", "old_text": "one\ntwo", "new_text": "one\n2\x1b[2J"}),
+		calls("b", "write_file", map[string]any{"path": "new.txt", "content": "a\nb\n"}),
+		calls("c", "run_command", map[string]any{"command": "make"}),
+		answers("c", "exit code 0\x1b[1m"),
+	}}
+	for i := range d.Lines {
+		d.Lines[i].Turn = 1
+	}
+	d.Session.ID, d.Session.Role = session, agency.RoleGeneralist
+	const head = "r-abcdefgh/main/attempt-1  generalist  at work\n"
+	want := head + `
+turn 1  assistant  text
+  I **fix** it.
+
+turn 1  assistant  tool_call  edit_file calc.go
+   one
+  -two
+  +2
+
+turn 1  assistant  tool_call  write_file new.txt
+  +a
+  +b
+
+turn 1  assistant  tool_call  run_command
+  {"command":"make"}
+
+turn 1  user  tool_result
+  exit code 0
+`
+	if diff := cmp.Diff(want, turn.Transcript(tui.Style{}, d)); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
+	}
+	if got := turn.Transcript(tui.Style{Color: true}, d); !strings.Contains(got, "\x1b[31m-two\x1b[0m\n  \x1b[32m+2\x1b[0m\n") || !strings.Contains(got, "I \x1b[1mfix\x1b[0m it.\n") {
+		t.Errorf("in colours %q", got)
+	}
+}
+
 // What is said is told once: when it is heard to be whole, or with the turn's events; and a
 // short line beside who says it.
 func TestSaidOnce(t *testing.T) {

@@ -1,0 +1,250 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Markdown is what others wrote in Markdown, fitted to the terminal and painted; where there are
+// no colours it is the text itself.
+func Markdown(st Style, text string) string {
+	if !st.Color {
+		return Clean(text)
+	}
+	return strings.Join(rendered(st, strings.TrimRight(text, "\n"), ""), "\n") + "\n"
+}
+
+// rendered are the lines of Markdown on a terminal: code without its fences, the rest painted.
+func rendered(st Style, body, indent string) (out []string) {
+	text := indented(Clean(body), indent)
+	if !st.Color {
+		for line := range strings.Lines(Fit(st, text)) {
+			out = append(out, strings.TrimRight(line, " \n"))
+		}
+		return out
+	}
+	var rows []string
+	flush := func() {
+		if len(rows) > 0 {
+			out = append(out, strings.Split(strings.TrimSuffix(aligned(st, rows, st.inline), "\n"), "\n")...)
+			rows = nil
+		}
+	}
+	code := false
+	for line := range strings.Lines(text) {
+		text := strings.TrimLeft(line, " ")
+		at := line[:len(line)-len(text)]
+		text = strings.TrimRight(text, " \n")
+		if !code && st.Width >= leastWidth && isRow(text, len(rows) > 0) {
+			rows = append(rows, at+text)
+			continue
+		}
+		flush()
+		if said := strings.TrimPrefix(text, "> "); said != text {
+			at, text = at+"> ", said
+		}
+		switch fence := strings.HasPrefix(text, "```"); {
+		case fence:
+			code = !code
+		case code:
+			out = append(out, st.block(at+"  ", text, func(s string) string { return st.paint(cyan, s) })...)
+		default:
+			out = append(out, st.block(at, text, st.inline)...)
+		}
+	}
+	flush()
+	return out
+}
+
+// block is a line of Markdown as the lines that it takes behind what stands at each of them.
+func (s Style) block(at, text string, paint func(string) string) []string {
+	if heading := strings.TrimLeft(text, "#"); heading != text && strings.HasPrefix(heading, " ") {
+		text, paint = strings.TrimSpace(heading), func(s1 string) string { return s.spans(s1, bold) }
+	}
+	if s.Width >= leastWidth {
+		text = wrapLine(text, max(leastWidth/2, s.Width-1-columns(at)))
+	}
+	at = strings.Replace(at, ">", s.paint(dim, ">"), 1)
+	lines := strings.Split(paint(text), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(at+lines[i], " ")
+	}
+	return lines
+}
+
+// inline paints what stands within a paragraph: emphasis, code, links with their addresses.
+func (s Style) inline(text string) string { return s.spans(text, plain) }
+
+// spans is inline within another emphasis. Marks that have no other half are text, and so are
+// those of a multiplication, a glob or a name: emphasis begins and ends between words.
+func (s Style) spans(text, of string) string {
+	var b strings.Builder
+	plainFrom := 0
+	add := func(from, to int, painted string) int {
+		b.WriteString(s.lines(of, text[plainFrom:from]) + painted)
+		plainFrom = to
+		return to
+	}
+	for i := 0; i < len(text); {
+		switch n := runOf(text, i); text[i] {
+		case '\\':
+			if i+1 < len(text) && strings.IndexByte("\\`*_[]<>#|", text[i+1]) >= 0 {
+				i = add(i, i+1, "")
+			}
+			i++
+		case '`':
+			end := closingCode(text, i+n, n)
+			if end < 0 {
+				i += n
+				continue
+			}
+			i = add(i, end+n, s.lines(with(of, cyan), text[i+n:end]))
+		case '[', '<':
+			said, address, end := link(text, i)
+			if end < 0 {
+				i++
+				continue
+			}
+			if i > plainFrom && text[i-1] == '!' { // a picture is named like a link
+				add(i-1, i, "")
+			}
+			shown := s.lines(with(of, cyan), address)
+			if said != "" && said != address {
+				shown = s.spans(said, of) + s.lines(of, " (") + shown + s.lines(of, ")")
+			}
+			i = add(i, end, shown)
+		case '*', '_':
+			end := closingMark(text, i, n)
+			if end < 0 {
+				i += n
+				continue
+			}
+			i = add(i, end+n, s.spans(text[i+n:end], with(of, emphasis[n])))
+		default:
+			i++
+		}
+	}
+	add(len(text), len(text), "")
+	return b.String()
+}
+
+// emphasis is how a text between so many stars looks.
+var emphasis = map[int]string{1: italic, 2: bold, 3: bold + ";" + italic}
+
+// with is one ink and another.
+func with(of, more string) string {
+	for code := range strings.SplitSeq(more, ";") {
+		switch {
+		case of == plain:
+			of = code
+		case !slices.Contains(strings.Split(of, ";"), code):
+			of += ";" + code
+		}
+	}
+	return of
+}
+
+// lines is paint, line by line: no colour goes on behind the end of one.
+func (s Style) lines(of, text string) string {
+	all := strings.Split(text, "\n")
+	for i, line := range all {
+		said := strings.TrimLeft(line, " ")
+		all[i] = line[:len(line)-len(said)] + s.paint(of, said)
+	}
+	return strings.Join(all, "\n")
+}
+
+// runOf is how often the mark at a place stands there.
+func runOf(text string, at int) int {
+	return len(text[at:]) - len(strings.TrimLeft(text[at:], text[at:at+1]))
+}
+
+// closingCode is where code ends that so many backticks began; -1: nowhere.
+func closingCode(text string, from, n int) int {
+	for i := from; i < len(text); i++ {
+		if text[i] != '`' {
+			continue
+		}
+		run := runOf(text, i)
+		if run == n {
+			return i
+		}
+		i += run - 1
+	}
+	return -1
+}
+
+// closingMark is where the emphasis ends that so many marks began; -1: it is none.
+func closingMark(text string, at, n int) int {
+	mark := text[at]
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	first, _ := utf8.DecodeRuneInString(text[at+n:])
+	if n > 3 || mark == '_' && n > 1 || at+n == len(text) || unicode.IsSpace(first) || at > 0 && !opens(before) {
+		return -1
+	}
+	for i := at + n; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '`':
+			run := runOf(text, i)
+			if end := closingCode(text, i+run, run); end >= 0 {
+				i = end
+			}
+			i += run - 1
+		case mark:
+			run := runOf(text, i)
+			last, _ := utf8.DecodeLastRuneInString(text[:i])
+			if run == n && !unicode.IsSpace(last) && closes(text[i+n:]) {
+				return i
+			}
+			i += run - 1
+		}
+	}
+	return -1
+}
+
+// opens tells whether emphasis may begin behind a character.
+func opens(before rune) bool {
+	return unicode.IsSpace(before) || strings.ContainsRune("([{\"'*_~|—–-:", before)
+}
+
+// closes tells whether emphasis may end before a text: no word and no file's name goes on there.
+func closes(after string) bool {
+	rest := strings.TrimLeft(after, ")]}\"'*_~|—–-.,;:!?…")
+	next, _ := utf8.DecodeRuneInString(rest)
+	return rest == "" || unicode.IsSpace(next)
+}
+
+// link is the link at a place: what it says, and its address; end -1: there is none.
+func link(text string, at int) (said, address string, end int) {
+	if text[at] == '<' {
+		n := strings.IndexByte(text[at:], '>')
+		if n < 0 || !strings.Contains(text[at:at+n], "://") || strings.ContainsAny(text[at:at+n], " \n") {
+			return "", "", -1
+		}
+		return "", text[at+1 : at+n], at + n + 1
+	}
+	n := strings.Index(text[at:], "](")
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	if n < 0 || at > 0 && before != '!' && !opens(before) || strings.ContainsAny(text[at+1:at+n], "[]") {
+		return "", "", -1
+	}
+	from, depth := at+n+2, 1
+	for i := from; i < len(text); i++ {
+		switch text[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ' ', '\n': // a title, which is shown with the rest
+			return "", "", -1
+		}
+		if depth == 0 {
+			return text[at+1 : at+n], text[from:i], i + 1
+		}
+	}
+	return "", "", -1
+}
