@@ -25,6 +25,7 @@ import (
 func approveCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
 	var budget usd
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "approve [RUN | GATE]", Short: "Approve a gate at which a run waits, or list all that wait", Args: atMostOne,
 		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. GATE is its id as gates print\nit, such as fix-parser-k3f9d2ab.merge-1: an answer to it never reaches a later gate of the run. RUN means the\none that waits now; it is an id, the beginning or end of one, or the run's number: 42, agency-42\nor '#42'. Without either it asks on a terminal about the gate of the one run that waits, by the\nkeys of agency run, and follows it on. Where several wait, and without a terminal, it lists their gates,\nthe most urgent first, and answers none.",
@@ -39,31 +40,34 @@ func approveCommand(a *app) *cobra.Command {
 				}
 			}
 			if len(args) == 0 {
-				return answerWaiting(cmd, a, agency.Approve)
+				return answerWaiting(cmd, a, agency.Approve, asJSON)
 			}
 			r.BudgetUSD = float64(budget)
-			return a.answer(cmd.Context(), args[0], agency.Approve, r)
+			return a.answer(cmd.Context(), args[0], agency.Approve, r, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&r.Note, "note", "", "a `TEXT` for the agent; at a question the answer")
 	cmd.Flags().StringVar((*string)(&r.Gate), "gate", "", "which gate, where several wait: its `ID`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().Var(&budget, "budget", "at a budget gate: the new limit of the run in `USD`")
 	return cmd
 }
 
 func rejectCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "reject [RUN | GATE] --reason TEXT", Short: "Reject a gate at which a run waits", Args: atMostOne,
 		Long:    "Rejects the gate at which a run waits. A reject of the merge gate sends the work back with your\nreason, as often as you want and the budget allows: the agent goes on in the same conversation, its work\nis verified as before, and the gate asks again. Where that fails, it asks about what was there before.\nWhat RUN and GATE mean, agency approve --help says.",
 		Example: `  agency reject fix-parser-k3f9d2ab --reason "durations without a unit must stay an error"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return answerWaiting(cmd, a, agency.Reject)
+				return answerWaiting(cmd, a, agency.Reject, asJSON)
 			}
-			return a.answer(cmd.Context(), args[0], agency.Reject, r)
+			return a.answer(cmd.Context(), args[0], agency.Reject, r, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&r.Note, "reason", "", "why: the `TEXT` that the agent is told")
 	cmd.Flags().StringVar((*string)(&r.Gate), "gate", "", "which gate, where several wait: its `ID`")
 	return cmd
@@ -71,8 +75,8 @@ func rejectCommand(a *app) *cobra.Command {
 
 // answerWaiting is an answer that names nothing: the person is asked about the one run that
 // waits. Where several do, or nobody can be asked, their gates are listed.
-func answerWaiting(cmd *cobra.Command, a *app, verb agency.Verb) error {
-	if cmd.Flags().NFlag() > 0 {
+func answerWaiting(cmd *cobra.Command, a *app, verb agency.Verb, asJSON bool) error {
+	if n := cmd.Flags().NFlag(); n > 1 || n == 1 && !asJSON {
 		return usage("%s: want the RUN or the GATE that is answered; agency %[1]s lists those that wait", verb)
 	}
 	ctx := cmd.Context()
@@ -82,8 +86,12 @@ func answerWaiting(cmd *cobra.Command, a *app, verb agency.Verb) error {
 	}
 	all := tui.WaitingOf(runs)
 	several := slices.ContainsFunc(all, func(w tui.Waiting) bool { return w.Run != all[0].Run })
-	if len(all) == 0 || several || !draws(a) {
-		return a.show(false, runs, func() string { return tui.Waits(a.style, all, verb, a.now()) })
+	if len(all) == 0 || several || asJSON || !draws(a) {
+		gates := make([]api.GateDoc, len(all)) // the id of each begins with its run's
+		for i, w := range all {
+			gates[i] = w.Gate
+		}
+		return a.show(asJSON, gates, func() string { return tui.Waits(a.style, all, verb, a.now()) })
 	}
 	a.catch()
 	return a.withRun(ctx, string(all[0].Run), daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
@@ -98,7 +106,7 @@ func answerWaiting(cmd *cobra.Command, a *app, verb agency.Verb) error {
 	})
 }
 
-func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.AnswerRequest) error {
+func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.AnswerRequest, asJSON bool) error {
 	name, gate, _ := strings.Cut(name, ".") // no run's id holds one; every gate's begins with its run's
 	return a.withRun(ctx, name, daemon.Want{}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 		r.Verb, r.By = verb, who()
@@ -124,18 +132,24 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 		if err != nil {
 			return err
 		}
-		word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
-		a.printf(a.out, "%s gate of %s %s%s\n", got.Gate.Kind, run.ID, word, raised(got.Gate))
+		if !asJSON {
+			word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
+			a.printf(a.out, "%s gate of %s %s%s\n", got.Gate.Kind, run.ID, word, raised(got.Gate))
+		}
 		if got.Note != "" {
 			a.note("%s", got.Note)
+			if err := a.show(asJSON, got, func() string { return "" }); err != nil {
+				return err
+			}
 			return exit(exitEnvironment)
 		}
-		doc, err := settled(ctx, c, got.Run)
-		if err != nil {
+		if got.Run, err = settled(ctx, c, got.Run); err != nil {
 			return err
 		}
-		a.printf(a.out, "%s", after(doc))
-		return cameTo(got.Gate, doc)
+		if err := a.show(asJSON, got, func() string { return after(got.Run) }); err != nil {
+			return err
+		}
+		return cameTo(got.Gate, got.Run)
 	})
 }
 
@@ -221,7 +235,7 @@ type answering struct {
 // the command says.
 func (x answering) Answer(ctx context.Context, r api.AnswerRequest) (string, error) {
 	q, said := hushed(x.f.a)
-	err := q.answer(ctx, string(x.f.run.ID), r.Verb, r)
+	err := q.answer(ctx, string(x.f.run.ID), r.Verb, r, false)
 	if err == nil {
 		return "", nil
 	}

@@ -115,8 +115,11 @@ func followFlags(cmd *cobra.Command, f *runFlags) {
 func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish string, f runFlags) error {
 	return a.withRun(ctx, name, daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 		goal := strings.TrimSpace(text.FirstLine(run.Goal, 200))
-		of.Run, f.mode = run.ID, string(agency.ModeSingle)
+		of.Run = run.ID
 		if i := slices.IndexFunc(run.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge }); i >= 0 && (of.What == agency.FollowOn || of.Rebase) {
+			if err := f.begun(run.ID); err != nil {
+				return err
+			}
 			r := api.AnswerRequest{Gate: run.Gates[i].ID, Verb: agency.Reject, Note: wish}
 			if of.Rebase {
 				r.Verb, r.Note = agency.Approve, agency.RebaseNote
@@ -126,6 +129,7 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		if of.Rebase && !run.State.Final() {
 			return agency.Errorf(agency.KindConflict, "run %s %s, and waits at no merge gate: there is nothing to rebase yet", run.ID, run.State.Has()).WithMend("agency resume %s", run.ID)
 		}
+		f.mode = string(agency.ModeSingle)
 		switch of.What {
 		case agency.FollowOn:
 			f.mode = string(cmp.Or(run.MovedTo, run.Mode))
@@ -152,6 +156,27 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		}
 		return a.begin(ctx, h, req, f, nil)
 	})
+}
+
+// begun refuses the flags of a start where a run goes on that has begun with others.
+func (f runFlags) begun(run agency.RunID) error {
+	var names []string
+	for _, s := range f.layer() {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	if f.strict {
+		names = append(names, "--strict")
+	}
+	if len(f.images) > 0 {
+		names = append(names, "--image")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return agency.Errorf(agency.KindInvalid, "run %s waits at its merge gate and goes on as it began: %s would change nothing", run, strings.Join(names, ", ")).
+		WithMend("leave that out; agency model %s sets its models, and a gate asks before its budget is passed", run)
 }
 
 // keepLimit has what goes on from a run spend at most what that could, where nothing else is

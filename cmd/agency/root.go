@@ -72,12 +72,29 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(absentCommands()...)
 	root.SetCompletionCommandGroupID("set")
 	root.SetHelpCommandGroupID("set")
+	helpKnown(root)
 	sayUsage(root)
 	if a.width != nil {
 		fitHelp(root, a.styleNow())
 	}
 	complete(a, root)
 	return root
+}
+
+// helpKnown has help of a command that is not there refused, as the command itself is.
+func helpKnown(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return // no help, no promise
+	}
+	help.Args = func(_ *cobra.Command, args []string) error {
+		of, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 && of.HasSubCommands() {
+			return agencyUsage(of, none(of, args[len(args)-max(len(rest), 1):]))
+		}
+		return nil
+	}
 }
 
 // fitHelp has the help of a command and of those below it fit a terminal.

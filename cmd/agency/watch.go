@@ -164,7 +164,7 @@ func told(said func() string, err error) (string, error) {
 
 func (x steering) Answer(ctx context.Context, run agency.RunID, r api.AnswerRequest) (string, error) {
 	q, said := hushed(x.a)
-	return told(said, q.answer(ctx, string(run), r.Verb, r))
+	return told(said, q.answer(ctx, string(run), r.Verb, r, false))
 }
 
 func (x steering) Say(ctx context.Context, run agency.RunID, to, text string) (string, error) {
