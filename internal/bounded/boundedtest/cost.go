@@ -3,22 +3,19 @@ package boundedtest
 
 import (
 	"runtime"
+	"runtime/metrics"
 	"time"
 )
 
 // Cost runs fn, and gives how many bytes more it held at a time than before, looked at
 // every so often, and how long it took.
 func Cost(every time.Duration, fn func()) (held int64, took time.Duration) {
-	runtime.GC()
-	var before, now runtime.MemStats
-	runtime.ReadMemStats(&before)
+	before := live()
 	stop, done, most := make(chan struct{}), make(chan struct{}), uint64(0)
 	go func() {
 		defer close(done)
 		for {
-			runtime.GC() // what is held, and not what lies about
-			runtime.ReadMemStats(&now)
-			most = max(most, now.HeapAlloc)
+			most = max(most, live())
 			select {
 			case <-stop:
 				return
@@ -31,5 +28,14 @@ func Cost(every time.Duration, fn func()) (held int64, took time.Duration) {
 	took = time.Since(start)
 	close(stop)
 	<-done
-	return int64(most) - int64(before.HeapAlloc), took
+	return int64(most) - int64(before), took
+}
+
+// live is how many bytes are held, and not what lies about since they were counted, which on
+// a busy machine is as much as fn makes meanwhile.
+func live() uint64 {
+	runtime.GC()
+	held := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(held)
+	return held[0].Value.Uint64()
 }

@@ -332,10 +332,10 @@ func TestCostInWords(t *testing.T) {
 // Where no price is known nothing is said of a limit of money, which holds none of it, and money
 // and tokens are in one unit.
 func TestUnpriced(t *testing.T) {
-	d := api.InspectDoc{RunDoc: api.RunDoc{Tokens: 4415, Unpriced: true}}
+	d := api.InspectDoc{RunDoc: api.RunDoc{ID: "say-k3f9d2ab", Number: 7, Tokens: 4415, Unpriced: true}}
 	c := api.CostDoc{Forecast: agency.RunForecast{Open: 1, Unpriced: true, Mid: agency.Spent{Tokens: 26000}}}
 	c.Limits.USD, c.Limits.Tokens = 20, 5_000_000
-	if got, want := SoFar(Style{}, d, c), "  cost  4415 tokens, unpriced so far, likely 26 k tokens, unpriced in the end, never more than 5.0 M tokens unasked\n"; got != want {
+	if got, want := SoFar(Style{}, d, c), "  run   say-k3f9d2ab (agency-7)\n  cost  4415 tokens, unpriced so far, likely 26 k tokens, unpriced in the end, never more than 5.0 M tokens unasked\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p := Progress{Tokens: 4415, Unpriced: true, Forecast: c.Forecast}
