@@ -116,7 +116,7 @@ func runCommand(a *app) *cobra.Command {
 
 // defineAsked are the flags of whatever is asked of agents, be it a goal or a question.
 func defineAsked(fl *pflag.FlagSet, f *runFlags, what string) {
-	fl.StringArrayVar(&f.models, "model", nil, "ask the model `[ROLE=]NAME`, in all of the run or where the role is at work: provider/model, a model's name alone or a level; may be repeated, and agency model changes it later")
+	fl.StringArrayVar(&f.models, "model", nil, "ask the model `[ROLE=]NAME`, in all of the run or where the role is at work: provider/model, a model's name alone or a level; may be repeated, and agency model changes it later; an agent whose file names its model keeps that")
 	fl.StringVar(&f.profile, "profile", "", "lay the profile `NAME` of your own file over all files (profiles)")
 	fl.Var(&f.budget, "budget", "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
