@@ -186,11 +186,15 @@ func codeCallers(a *app) *cobra.Command {
 				doc := struct {
 					Certainty codebase.Certainty `json:"certainty"`
 					Callers   []codebase.Place   `json:"callers"`
-				}{out.Certainty, out.Callers()}
+					Unsure    []codebase.Place   `json:"unsure,omitempty"`
+				}{out.Certainty, out.Callers(), out.Unsure}
 				return a.show(asJSON, doc, func() string {
 					var b strings.Builder
 					for _, p := range doc.Callers {
 						fmt.Fprintf(&b, "%s:%d: %s\n", p.Path, p.Line, p.In)
+					}
+					if len(doc.Unsure) > 0 {
+						b.WriteString("may be of something else:\n" + placeLines(doc.Unsure))
 					}
 					return b.String() + "certainty: " + string(doc.Certainty) + "\n"
 				})

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -151,22 +150,20 @@ func lookTwice(open func() (api.View, func(), error), fn func(api.View) error) e
 const mostNamed = 5
 
 // pick finds the run that is meant: its id, its number, or the beginning or end of an id that
-// fits no other. Digits that are one run's number and begin or end another one's id are
-// ambiguous like any other name; with # before them they are the number. An empty name is the
-// newest.
+// fits no other. What has the form of a number is one, and never a part of an id: else the
+// number of a run that is gone would name another one. An empty name is the newest.
 func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 	runs, err := v.Runs(ctx)
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	number, only := agency.NumberOf(name)
+	number := agency.NumberOf(name)
 	var fits []api.RunDoc
 	for _, r := range runs {
-		if string(r.ID) == name || only && r.Number == number {
+		if string(r.ID) == name || number != 0 && r.Number == number {
 			return r, nil
 		}
-		if number != 0 && r.Number == number {
-			fits = append(fits, r)
+		if number != 0 {
 			continue
 		}
 		if strings.HasPrefix(string(r.ID), name) || strings.HasSuffix(string(r.ID), "-"+name) {
@@ -178,15 +175,13 @@ func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "there is no run here yet").WithMend(`agency run "GOAL"`)
 	case name == "":
 		return runs[len(runs)-1], nil
+	case len(fits) == 0 && number != 0:
+		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "no run here has the number %d", number).WithMend("agency ps; more of an id than its digits names it")
 	case len(fits) == 0:
 		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "run %s is not known here", name).WithMend("agency ps")
 	case len(fits) > 1:
 		var ids []string
 		for _, r := range fits[max(0, len(fits)-mostNamed):] {
-			if r.Number == number && number != 0 {
-				ids = append(ids, fmt.Sprintf("%s, whose number it is ('#%d')", r.ID, number))
-				continue
-			}
 			ids = append(ids, string(r.ID))
 		}
 		slices.Reverse(ids)

@@ -151,16 +151,17 @@ func (id RunID) Beside(number int) string {
 	return string(id) + " (" + NumberName(number) + ")"
 }
 
-// NumberOf is the number that a name of a run is: 42, #42 or agency-42; 0: it is none. Only
-// #42 can not be the beginning or end of an id, too.
-func NumberOf(name string) (number int, only bool) {
-	name = strings.TrimPrefix(name, "agency-")
-	name, only = strings.CutPrefix(name, "#")
-	n, err := strconv.Atoi(name)
-	if err != nil || n < 1 || strconv.Itoa(n) != name {
-		return 0, false
+// mostDigits is how many digits a number has at most: the random end of an id has more.
+const mostDigits = 6
+
+// NumberOf is the number that a name of a run is: 42, #42 or agency-42; 0: it is none.
+func NumberOf(name string) int {
+	digits := strings.TrimPrefix(strings.TrimPrefix(name, "agency-"), "#")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || strconv.Itoa(n) != digits || len(digits) > mostDigits {
+		return 0
 	}
-	return n, only
+	return n
 }
 
 // CheckRunID says what is wrong with a run id that somebody typed.

@@ -184,7 +184,10 @@ func (q *Quality) Line() string {
 		parts[i] = fmt.Sprintf("%s %g", s.Dimension, s.Score)
 	}
 	line := fmt.Sprintf("%g of 100", q.Overall)
-	if q.Overall < 100 {
+	switch {
+	case len(q.Unmeasured) > len(q.Scores): // the mean of a few says nothing of the whole
+		line = strings.Join(parts, ", ") + " of 100"
+	case q.Overall < 100:
 		line += ": " + strings.Join(parts, ", ")
 	}
 	if len(q.Unmeasured) > 0 {

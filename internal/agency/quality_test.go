@@ -21,7 +21,7 @@ func TestScoreQuality(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	whole := ScoreQuality(nil, []Dimension{Security})
-	if got, want := whole.Line(), "100 of 100; not measured: correctness, readability, maintainability, performance"; got != want {
+	if got, want := whole.Line(), "security 100 of 100; not measured: correctness, readability, maintainability, performance"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if len(q.Findings) != 4 || q.Findings[0].Line != 1 {

@@ -71,7 +71,7 @@ func (a *claims) nothingToDo(c flow.Ctx, claim agency.Claim) (*AttemptEnd, error
 	for i, e := range claim.Evidence {
 		shown[i] = strings.TrimSpace(fmt.Sprintf("%s %s", e.Kind, e.Ref))
 	}
-	why := "its agent changed nothing, and says that nothing is left to do"
+	why := "its agent changed nothing, and claims to be complete"
 	if claim.Summary != agency.SaysNothing {
 		why += ": " + text.OneLine(claim.Summary, 300)
 	}

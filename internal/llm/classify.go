@@ -194,14 +194,14 @@ func mendOf(kind FaultKind, at Endpoint, status int) string {
 		}
 		return "set providers." + at.Provider + ".api_key to a valid key"
 	case Quota:
-		return "add credit to the account behind providers." + at.Provider + ".api_key, then agency resume RUN"
+		return "add credit to the account behind providers." + at.Provider + ".api_key"
 	case ModelNotFound:
-		return "name a model of provider " + at.Provider + " under models in agency.yaml"
+		return "name another one: agency model RUN " + at.Provider + "/NAME, and for later runs under models in agency.yaml"
 	case ContextOverflow:
 		return "lower context.max_tokens, or name a model with a larger window under models"
 	case RefusedConnection:
 		if at.BaseURL != "" {
-			return "start the server at " + safeURL(at.BaseURL) + " or mend providers." + at.Provider + ".base_url"
+			return "start the server at " + safeURL(at.BaseURL) + ", which a run keeps; providers." + at.Provider + ".base_url counts for later ones"
 		}
 		return "check the network; agency resume goes on"
 	case InvalidRequest:

@@ -114,12 +114,16 @@ func adopt(c flow.Ctx, in Input, contract agency.Contract) (delivery, error) {
 func followingContract(in Input) agency.Contract {
 	f := in.Follows
 	c := mainContract(in)
-	left := "Nothing of that has landed: the files are as they were before."
-	if f.Undone {
-		left = "That was merged, and a person had it taken back: it is in the files no more."
-	}
-	if f.Commit != "" || f.Merged {
+	left := ""
+	switch {
+	case f.Commit != "" || f.Merged:
 		left = "What was verified of that is in the files as you see them; keep it working."
+	case f.Undone:
+		left = "That was merged, and a person had it taken back: it is in the files no more."
+	default: // it is what is to be done still
+		left = "Nothing of that has landed: the files are as they were before."
+		c.Title = text.FirstLine(f.Goal, 100)
+		c.AcceptanceCriteria = append(c.AcceptanceCriteria, agency.Criterion{ID: "before", Text: f.Goal})
 	}
 	c.Description = fmt.Sprintf("%s\n\nThis goes on from run %s, which %s and was asked for this:\n\n%s\n\n%s", in.Goal, f.Run, f.State.Has(), text.Head(f.Goal, 4000), left)
 	return c

@@ -15,7 +15,7 @@ import (
 	"agency/internal/text"
 )
 
-// commandTimeout bounds a command, with all that it starts.
+// commandTimeout bounds a command with its process group; what begins a session of its own goes on.
 const commandTimeout = 30 * time.Second
 
 // keptEnv is what a command finds of the host's environment: what programs need to run and to
@@ -55,7 +55,7 @@ func (s Sender) command(ctx context.Context, line string, what About) error {
 	ended := (*exec.ExitError)(nil)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return refused("it was ended after %s%s", limit, out.said()).WithMend("have it begin what takes long in the background, without its output")
+		return refused("it was ended after %s%s", limit, out.said()).WithMend("have it begin what takes long with setsid, without its output")
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &ended):

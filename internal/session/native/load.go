@@ -147,7 +147,7 @@ func (p *part) former(ctx context.Context) (f *former, err error) {
 }
 
 // wanted tells a conversation that goes on what a person wants now.
-const wanted = "That claim held, and the work landed. A person has looked at it and wants it otherwise, or more: a new contract follows, which begins on top of what landed. Files may have changed since you saw them: read again what you edit."
+const wanted = "That contract has ended. A person has looked at it and wants it otherwise, or more: a new contract follows, which says what became of your work. Files may have changed since you saw them: read again what you edit."
 
 // begin has a session begin with all that was said in the former one, where the half of the
 // window holds it and the tools are the same.

@@ -1,9 +1,11 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -200,7 +202,7 @@ func (c asker) noAnswer(ctx context.Context, a asked, err error, begun time.Time
 		// provider said.
 		return nil, agency.Errorf(agency.KindTransient, "%w", err).
 			WithMend("mend the provider's settings or its server, then agency resume %s", c.Spec.Run)
-	case llm.Auth, llm.ModelNotFound:
+	case llm.Auth, llm.ModelNotFound, llm.Quota:
 		// A person mends it outside; the run goes on where it stands.
 		return nil, agency.Errorf(agency.KindTransient, "%w", err).WithMend("%s", orMend(f.Mend, c.Spec.Run))
 	}
@@ -222,11 +224,10 @@ func (c asker) itsOwn(f *llm.Fault, begun time.Time) bool {
 	return false
 }
 
+// orMend is a step that mends a provider's fault, with the command that goes on behind it.
 func orMend(mend string, run agency.RunID) string {
-	if mend != "" {
-		return mend + ", then agency resume " + string(run)
-	}
-	return "mend the provider's key or the model's name, then agency resume " + string(run)
+	mend = cmp.Or(mend, "mend the provider's key or the model's name")
+	return strings.ReplaceAll(mend, " RUN", " "+string(run)) + ", then agency resume " + string(run)
 }
 
 // asked is what came of a request.
