@@ -59,7 +59,7 @@ copied into each run; a run never reads a file that an agent can write.
   client brings them. Quiet hours hold all of it, failures too. ` + "`agency notify test`" + ` tries every place.
 - ` + "`hooks`" + ` run outside of the sandbox and stand in your own file alone: an ` + "`agency.yaml`" + ` that has the key is refused, whatever
   it is trusted for. What happened reaches them as values of the environment and as JSON on standard input. They begin in your
-  home, without the keys of providers, one at a time each, and are ended after 30 seconds with their process group (what one begins with `setsid` goes on); one that fails
+  home, without the keys of providers, one at a time each, and are ended after 30 seconds with their process group (what one begins with setsid goes on); one that fails
   is named in the run's log with the end of its output, and is not tried again. Quiet hours do not hold them. A host that
   is killed while one runs has it run again by the next, with the same AGENCY_KEY.
 - A ` + "`webhook`" + ` is posted JSON with ` + "`Idempotency-Key`" + `, the same when the same is sent again, and ` + "`X-Agency-Timestamp`" + `; with
