@@ -27,10 +27,15 @@ func rendered(st Style, body, indent string) (out []string) {
 	}
 	var rows []string
 	flush := func() {
-		if len(rows) > 0 {
+		if isTable(rows) {
 			out = append(out, strings.Split(strings.TrimSuffix(aligned(st, rows, st.inline), "\n"), "\n")...)
 			rows = nil
 		}
+		for _, row := range rows {
+			text := strings.TrimLeft(row, " ")
+			out = append(out, st.block(row[:len(row)-len(text)], text, st.inline)...)
+		}
+		rows = nil
 	}
 	code := false
 	for line := range strings.Lines(text) {

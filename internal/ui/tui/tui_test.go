@@ -442,6 +442,44 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// What an agent wrote is never cut: a table that does not fit is broken between the words of its
+// cells, and where words are too long for that its rows are text. What is no table stays as it is.
+func TestTablesLoseNothing(t *testing.T) {
+	long := "| file | what it holds and why |\n|:--|---|\n| a.go | the parser of durations, which `go test -run Durations` proves as long as nobody edits the table |\n| b.go | short | more than the head has |\n"
+	path := "| file | line |\n|---|---|\n| " + strings.Repeat("folder/", 9) + "first.go | " + strings.Repeat("folder/", 9) + "second.go |\n"
+	output := "| a line of output | with bars | that is no table |\n| and | more | bars | than above |\n"
+	for _, st := range []Style{{Width: 80}, {Width: 80, Color: true}, {Width: 40}} {
+		for _, in := range []string{long, path, output} {
+			for how, got := range map[string]string{"Fit": Fit(st, in), "rendered": strings.Join(rendered(st, in, "  "), "\n")} {
+				bare := strings.NewReplacer("\x1b[0m", "", "\x1b[2m", "", "\x1b[36m", "").Replace(got)
+				for word := range strings.FieldsSeq(strings.NewReplacer("|", "", "-", "", ":", "", "`", "").Replace(in)) {
+					if !strings.Contains(strings.NewReplacer("-", "", ":", "", "`", "").Replace(bare), word) {
+						t.Errorf("%s %v: no %q in\n%s", how, st, word, bare)
+					}
+				}
+				for line := range strings.Lines(got) {
+					if line = strings.TrimRight(line, "\n"); in != path && columns(line) >= st.Width {
+						t.Errorf("%s %v: %d columns: %s", how, st, columns(line), line)
+					}
+				}
+			}
+		}
+	}
+	if got := Fit(Style{Width: 80}, path); !strings.HasPrefix(got, "| file | line |\n| folder/") {
+		t.Errorf("rows of long words are no text:\n%s", got)
+	}
+	if got := Fit(Style{Width: 100}, output); got != output {
+		t.Errorf("lines with bars became\n%s", got)
+	}
+	want := "file  what it holds\na.go  the parser of\n      durations\n"
+	if got := Fit(Style{Width: 26}, "| file | what it holds |\n|---|---|\n| a.go | the parser of durations |\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got, want := wrapLine("mend: `agency reject a-run --reason TEXT` then", 20), "mend: `agency reject\na-run --reason TEXT`\nthen"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // On a narrow terminal what an answer means stands below its command.
 func TestAnswersFitTheTerminal(t *testing.T) {
 	g := agency.Gate{ID: "a-run-with-a-long-name-abcd2345.merge-1", RunID: "a-run-with-a-long-name-abcd2345", Kind: agency.GateMerge, Summary: "ready", Body: "Fine."}

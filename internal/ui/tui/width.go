@@ -98,10 +98,14 @@ func Fit(st Style, text string) string {
 	var b strings.Builder
 	var rows []string
 	flush := func() {
-		if len(rows) > 0 {
+		if isTable(rows) {
 			b.WriteString(aligned(st, rows, func(cell string) string { return cell }))
 			rows = nil
 		}
+		for _, row := range rows { // of somebody's own that begin like a table
+			b.WriteString(wrapLine(row, st.Width-1) + "\n")
+		}
+		rows = nil
 	}
 	for line := range strings.Lines(text) {
 		line, ended := strings.CutSuffix(line, "\n")
@@ -116,6 +120,9 @@ func Fit(st Style, text string) string {
 		}
 	}
 	flush()
+	if !strings.HasSuffix(text, "\n") {
+		return strings.TrimSuffix(b.String(), "\n")
+	}
 	return b.String()
 }
 
@@ -124,26 +131,116 @@ const leastWidth = 20
 
 // isRow tells whether a line is one of a table of Markdown; goes: one stands before it.
 func isRow(line string, goes bool) bool {
-	return strings.HasPrefix(line, "| ") || goes && strings.HasPrefix(line, "|-")
+	return strings.HasPrefix(line, "| ") || goes && strings.HasPrefix(line, "|")
 }
 
-// aligned is a table of Markdown in columns, each cell as it is painted.
+// isTable tells whether rows are a table of Markdown: below its head stands a rule.
+func isTable(rows []string) bool {
+	return len(rows) > 1 && strings.Contains(rows[1], "-") && strings.Trim(rows[1], " |-:") == ""
+}
+
+// aligned is a table of Markdown in columns, each cell as it is painted. Where the terminal is
+// too narrow cells are broken between words, and where that does not help the rows are text:
+// nothing of them is lost.
 func aligned(st Style, rows []string, paint func(string) string) string {
 	indent := rows[0][:len(rows[0])-len(strings.TrimLeft(rows[0], " "))]
-	var t table
+	cells, most := [][]string{}, 0
 	for i, row := range rows {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
-		for j := range cells {
-			cells[j] = paint(strings.TrimSpace(cells[j]))
-		}
-		switch {
-		case i == 0:
-			t.head = cells
-		case strings.Trim(row, " |-:") != "":
-			t.add(cells[:min(len(cells), len(t.head))]...)
+		if i != 1 {
+			cells = append(cells, cellsOf(row))
+			most = max(most, len(cells[len(cells)-1]))
 		}
 	}
-	return t.render(st, indent)
+	least, widths := make([]int, most), make([]int, most)
+	for i, row := range cells {
+		cells[i] = append(row, make([]string, most-len(row))...)
+		for j, cell := range cells[i] {
+			widths[j] = max(widths[j], columns(paint(cell)))
+			for word := range strings.FieldsSeq(cell) {
+				least[j] = max(least[j], min(columns(word), columns(paint(cell))))
+			}
+		}
+	}
+	room := st.Width - 1 - columns(indent) - 2*(most-1)
+	var b strings.Builder
+	if !narrow(widths, least, room) {
+		for _, row := range cells {
+			b.WriteString(strings.Join(st.block(indent, "| "+strings.Join(row, " | ")+" |", paint), "\n") + "\n")
+		}
+		return b.String()
+	}
+	for i, row := range cells {
+		for _, line := range rowLines(row, widths, paint) {
+			if i == 0 {
+				line = st.paint(dim, line)
+			}
+			b.WriteString(strings.TrimRight(indent+line, " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// narrow takes columns from the widest, as long as they have words that can be parted, until all
+// fit into the room; false: they do not.
+func narrow(widths, least []int, room int) bool {
+	for {
+		sum, widest := 0, -1
+		for i, w := range widths {
+			sum += w
+			if w > least[i] && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if sum <= room || widest < 0 {
+			return sum <= room
+		}
+		widths[widest]--
+	}
+}
+
+// rowLines is a row of a table in as many lines as its longest cell takes.
+func rowLines(row []string, widths []int, paint func(string) string) (out []string) {
+	parts, most := make([][]string, len(row)), 1
+	for i, cell := range row {
+		parts[i] = []string{paint(cell)}
+		if columns(parts[i][0]) > widths[i] {
+			parts[i] = strings.Split(paint(wrapLine(cell, widths[i])), "\n")
+		}
+		most = max(most, len(parts[i]))
+	}
+	for n := range most {
+		line := make([]string, len(row))
+		for i := range row {
+			if n < len(parts[i]) {
+				line[i] = parts[i][n]
+			}
+			line[i] = pad(line[i], widths[i])
+		}
+		out = append(out, strings.TrimRight(strings.Join(line, "  "), " "))
+	}
+	return out
+}
+
+// cellsOf are the cells of a row: a bar behind a backslash or within code parts none.
+func cellsOf(row string) (out []string) {
+	row = strings.TrimPrefix(strings.TrimSpace(row), "|")
+	code, from := false, 0
+	for i := 0; i < len(row); i++ {
+		switch row[i] {
+		case '\\':
+			i++
+		case '`':
+			code = !code && strings.Contains(row[i+1:], "`")
+		case '|':
+			if !code {
+				out, from = append(out, strings.TrimSpace(row[from:i])), i+1
+			}
+		}
+	}
+	if last := strings.TrimSpace(row[from:]); last != "" {
+		out = append(out, last)
+	}
+	return out
 }
 
 // hangOf is what begins the lines that a broken line goes on in.
@@ -171,7 +268,7 @@ func wrapLine(line string, width int) string {
 	var b strings.Builder
 	b.WriteString(line[:len(line)-len(body)])
 	at, first := len(line)-len(body), true
-	for _, w := range words(body) {
+	for _, w := range words(body, width-columns(hang)) {
 		gap, word := columns(w)-columns(strings.TrimLeft(w, " ")), strings.TrimLeft(w, " ")
 		n := columns(word)
 		switch {
@@ -189,12 +286,25 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// words are parted by spaces outside of backticks; each has those before it.
-func words(s string) (out []string) {
+// words are parted by spaces, each with those before it. Code between backticks is one, but
+// where it is longer than a line.
+func words(s string, most int) (out []string) {
+	for _, w := range parted(s, true) {
+		if columns(strings.TrimLeft(w, " ")) > most {
+			out = append(out, parted(w, false)...)
+			continue
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// parted is a text by its spaces, each part with those before it; whole: not by those in code.
+func parted(s string, whole bool) (out []string) {
 	code, from := false, 0
 	for i := 0; i < len(s); i++ {
 		if s[i] == '`' {
-			code = !code
+			code = !code && whole
 		}
 		if s[i] == ' ' && !code && i > 0 && s[i-1] != ' ' {
 			out, from = append(out, s[from:i]), i

@@ -289,8 +289,8 @@ func Transcript(st tui.Style, d api.TranscriptDoc) string {
 			block(head+"  "+tui.Line(l.Tool), lines(tui.PlainArgs(string(l.Args))))
 		case l.Error:
 			block(head+"  error", lines(strings.TrimRight(l.Text, "\n")))
-		case l.Role == "assistant": // its width is for who shows it
-			block(head, strings.Split(strings.TrimRight(tui.Markdown(tui.Style{Color: st.Color}, l.Text), "\n"), "\n"))
+		case l.Role == "assistant":
+			block(head, strings.Split(strings.TrimRight(tui.Markdown(tui.Style{Color: st.Color, Width: max(0, st.Width-2)}, l.Text), "\n"), "\n"))
 		default:
 			block(head, lines(strings.TrimRight(l.Text, "\n")))
 		}
