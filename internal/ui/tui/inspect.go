@@ -33,7 +33,7 @@ func Inspect(st Style, d api.InspectDoc) string {
 		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
 	}
 	b.WriteString(follows(d.RunDoc))
-	fmt.Fprintf(&b, "  cost    %s, %s tokens\n", Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), agency.Count(d.Tokens))
+	fmt.Fprintf(&b, "  cost    %s\n", spentBy(d.RunDoc))
 	of := about(d)
 	for _, c := range d.Contracts {
 		b.WriteString(contract(st, d.ID, c, of[c.ID]))
@@ -47,6 +47,15 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(elsewhere(st, d.Report))
 	b.WriteString(interventions(st, d.Interventions))
 	return b.String()
+}
+
+// spentBy is what a run cost, in money and in tokens, each once.
+func spentBy(d api.RunDoc) string {
+	cost := Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
+	if tokens := agency.Count(d.Tokens) + " tokens"; !strings.Contains(cost, tokens) {
+		cost += ", " + tokens
+	}
+	return cost
 }
 
 // Next is what a person may do about a run, a line a command; where is what each is told of
@@ -78,7 +87,7 @@ func follows(d api.RunDoc) string {
 
 // answered is a run of an agent: who worked for whom, and the answer.
 func answered(st Style, d api.InspectDoc) string {
-	s := fmt.Sprintf("  agent   %s\n  cost    %s, %s tokens\n\n", Line(d.Agent), Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), agency.Count(d.Tokens))
+	s := fmt.Sprintf("  agent   %s\n  cost    %s\n\n", Line(d.Agent), spentBy(d.RunDoc))
 	s += pattern(st, d.Pattern) + receipts(st, d.Receipts) + interventions(st, d.Interventions)
 	if d.Answer != "" {
 		s += "\n" + st.paint(bold, "Answer:") + "\n" + strings.TrimRight(Markdown(st, d.Answer), "\n") + "\n"

@@ -513,6 +513,19 @@ func TestRunsOnANarrowTerminal(t *testing.T) {
 	}
 }
 
+// Tokens are said once, whether a price is known or not.
+func TestInspectSaysTokensOnce(t *testing.T) {
+	for _, agent := range []string{"", "repository-guide"} {
+		got := Inspect(Style{}, api.InspectDoc{RunDoc: api.RunDoc{Agent: agent, Tokens: 57_000, Unpriced: true}})
+		if n := strings.Count(got, "57 k tokens"); n != 1 {
+			t.Errorf("agent %q: %d times in\n%s", agent, n, got)
+		}
+		if got := Inspect(Style{}, api.InspectDoc{RunDoc: api.RunDoc{Agent: agent, Tokens: 57_000, CostUSD: 0.5}}); !strings.Contains(got, "  cost    $0.50, 57 k tokens\n") {
+			t.Errorf("agent %q: got\n%s", agent, got)
+		}
+	}
+}
+
 // What was said stays to be seen where ids leave no room for it.
 func TestMessagesOnANarrowTerminal(t *testing.T) {
 	m := agency.Message{ID: "edits/say-alpha-and-beta-nz75sl6l/alpha/attempt-1/turn-1/scaffolder-beta", From: "system", To: "scaffolder-beta", Type: "note", Status: agency.MailFailed, Subject: "Also changed"}
