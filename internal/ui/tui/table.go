@@ -86,8 +86,11 @@ func (t *table) dropLast() {
 func (t *table) spare(st Style, names ...string) {
 	for _, name := range names {
 		at := slices.Index(t.head, name)
-		if st.Width == 0 || t.room(st.Width) >= leastWidth || at < 0 {
+		switch {
+		case st.Width == 0 || t.room(st.Width) >= leastWidth:
 			return
+		case at < 0:
+			continue
 		}
 		drop := func(row []string) []string { return slices.Delete(slices.Clone(row), at, at+1) }
 		t.head = drop(t.head)
@@ -98,6 +101,15 @@ func (t *table) spare(st Style, names ...string) {
 			t.rows[i] = drop(t.rows[i])
 		}
 	}
+}
+
+// fits tells whether no row of the table has to be cut.
+func (t *table) fits(width int) bool {
+	last := columns(t.head[len(t.head)-1])
+	for _, row := range t.rows {
+		last = max(last, columns(row[len(row)-1]))
+	}
+	return last < t.room(width)
 }
 
 // room is how many columns are left for the last one.
@@ -162,7 +174,13 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
 		}
 	}
-	t.spare(st, "DISK", "MODE", "COST") // what the run is about is asked for more often
+	spared := []string{"DISK", "MODE", "COST"} // what the run is about is asked for more often
+	if where { // a number means nothing without its repository, which is therefore the last to be cut
+		spared = []string{"MODE", "DONE", "COST", "AGE"}
+	}
+	if t.spare(st, spared...); where && st.Width > 0 && t.room(st.Width) < leastName {
+		t.dropLast()
+	}
 	out := t.render(st, "")
 	for _, f := range behind {
 		out += st.paint(dim, f) + "\n"

@@ -513,6 +513,38 @@ func TestRunsOnANarrowTerminal(t *testing.T) {
 	}
 }
 
+// Of the runs of many repositories a number means nothing without its repository.
+func TestRunsOfManyOnANarrowTerminal(t *testing.T) {
+	run := api.RunDoc{
+		ID: "write-notes-about-the-zf72hqbx", Number: 1, State: agency.StateInterrupted, Mode: agency.ModeMultiAgent, Repo: "/src/a-shop-with-a-long-name",
+		Goal: "Write notes about the shop", Tokens: 57_000, Unpriced: true, CreatedAt: time.Unix(0, 0),
+	}
+	short := run
+	short.ID, short.State, short.Repo = "say-nz75sl6l", agency.StateFailed, "/src/shop"
+	for _, c := range []struct {
+		run    api.RunDoc
+		width  int
+		has    []string
+		hasNot []string
+	}{
+		{run, 80, []string{"REPOSITORY", "a-shop-with-a-long-name"}, []string{"MODE", "DONE", "COST", "AGE", "57 k", "$"}},
+		{short, 80, []string{"REPOSITORY", "shop", "GOAL", "Write notes about", "AGE"}, []string{"MODE"}},
+		{short, 0, []string{"REPOSITORY", "GOAL", "MODE", "COST", "57 k tokens, unpriced"}, nil},
+	} {
+		got, _, _ := strings.Cut(Runs(Style{Width: c.width}, []api.RunDoc{c.run}, time.Unix(60, 0), true), "interrupted:")
+		for _, w := range c.has {
+			if !strings.Contains(got, w) {
+				t.Errorf("width %d: no %q in\n%s", c.width, w, got)
+			}
+		}
+		for _, w := range c.hasNot {
+			if strings.Contains(got, w) {
+				t.Errorf("width %d: %q in\n%s", c.width, w, got)
+			}
+		}
+	}
+}
+
 // Tokens are said once, whether a price is known or not.
 func TestInspectSaysTokensOnce(t *testing.T) {
 	for _, agent := range []string{"", "repository-guide"} {
