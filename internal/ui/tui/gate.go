@@ -328,12 +328,17 @@ func Waits(st Style, all []Waiting, verb agency.Verb, now time.Time) string {
 		return "no gate waits\n"
 	}
 	t := table{head: []string{"GATE", "WAITS", strings.ToUpper(string(verb)) + " WITH", "WHAT"}}
+	narrow := ""
 	for _, w := range all {
 		command := fmt.Sprintf("agency %s %s", verb, w.Gate.ID)
 		if verb == agency.Reject { // some take none, and none is in the way of a copy
 			command += " --reason TEXT"
 		}
 		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), command, Line(w.Gate.Summary))
+		narrow += Wrap(st, "", fmt.Sprintf("%s, waits %s: %s", w.Gate.Kind, age(now.Sub(w.Gate.CreatedAt)), Line(w.Gate.Summary))) + "\n    " + st.paint(cyan, command) + "\n"
+	}
+	if st.Width > 0 && !t.fits(st.Width) { // what is asked tells the gates apart, and a command is copied whole
+		return narrow
 	}
 	return t.render(st, "")
 }

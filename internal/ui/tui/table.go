@@ -175,7 +175,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time, where bool) string {
 		}
 	}
 	spared := []string{"DISK", "MODE", "COST"} // what the run is about is asked for more often
-	if where { // a number means nothing without its repository, which is therefore the last to be cut
+	if where {                                 // a number means nothing without its repository, which is therefore the last to be cut
 		spared = []string{"MODE", "DONE", "COST", "AGE"}
 	}
 	if t.spare(st, spared...); where && st.Width > 0 && t.room(st.Width) < leastName {

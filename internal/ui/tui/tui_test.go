@@ -558,6 +558,26 @@ func TestInspectSaysTokensOnce(t *testing.T) {
 	}
 }
 
+// Gates that wait are told apart by what they ask, and their commands can be copied.
+func TestWaitsOnANarrowTerminal(t *testing.T) {
+	gate := func(id, summary string) Waiting {
+		return Waiting{"r", api.GateDoc{ID: agency.GateID(id), Kind: agency.GateMerge, Summary: summary, CreatedAt: time.Unix(0, 0)}}
+	}
+	all := []Waiting{
+		gate("write-notes-about-the-zf72hqbx.merge-1", "ready to land: notes about the shop and all that belongs to it"),
+		gate("write-notes-about-the-ab72hqbx.merge-1", "ready to land: notes about the money"),
+	}
+	got := Waits(Style{Width: 80}, all, agency.Reject, time.Unix(300, 0))
+	for _, w := range all {
+		if !strings.Contains(Line(got), w.Gate.Summary) || !strings.Contains(got, "\n    agency reject "+string(w.Gate.ID)+" --reason TEXT\n") {
+			t.Errorf("no %q in\n%s", w.Gate.Summary, got)
+		}
+	}
+	if wide := Waits(Style{Width: 200}, all, agency.Reject, time.Unix(300, 0)); !strings.HasPrefix(wide, "GATE ") {
+		t.Errorf("no table on a wide terminal:\n%s", wide)
+	}
+}
+
 // What was said stays to be seen where ids leave no room for it.
 func TestMessagesOnANarrowTerminal(t *testing.T) {
 	m := agency.Message{ID: "edits/say-alpha-and-beta-nz75sl6l/alpha/attempt-1/turn-1/scaffolder-beta", From: "system", To: "scaffolder-beta", Type: "note", Status: agency.MailFailed, Subject: "Also changed"}
