@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -62,7 +63,7 @@ func agentsShow(a *app) *cobra.Command {
 			}
 			if mermaid {
 				chart, err := all.Mermaid(args[0])
-				a.printf(a.out, "%s", chart)
+				_, _ = io.WriteString(a.out, chart) // its lines are its language's
 				return err
 			}
 			doc, err := all.Show(args[0])

@@ -200,15 +200,19 @@ func (t *terminal) report(err error) {
 	}
 }
 
-// printf prints for people. A reader that has gone is no failure of what the
-// command did.
+// printf prints for people, fitted to the terminal. A reader that has gone is no failure of
+// what the command did.
 func (t *terminal) printf(w io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, format, args...)
+	st := t.errStyle
+	if w == t.out {
+		st = t.styleNow()
+	}
+	_, _ = io.WriteString(w, tui.Fit(st, fmt.Sprintf(format, args...)))
 }
 
 // note is for people, beside what a command prints.
 func (t *terminal) note(format string, args ...any) {
-	t.printf(t.err, "%s", tui.Fit(t.errStyle, fmt.Sprintf("agency: "+format+"\n", args...)))
+	t.printf(t.err, "agency: "+format+"\n", args...)
 }
 
 // tell is a note on what a run starts with.

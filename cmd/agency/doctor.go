@@ -71,7 +71,7 @@ func (a *app) oversee(stdin io.Reader, name string, agents bool) error {
 		return err
 	}
 	for _, w := range append(seen.Warnings, seen.Line()) {
-		fmt.Fprintln(a.err, doctor.HistoryName(name)+": "+w)
+		a.printf(a.err, "%s: %s\n", doctor.HistoryName(name), w)
 	}
 	if agents {
 		return a.show(true, seen.Agents, nil)

@@ -381,7 +381,7 @@ func (f *follower) end(ctx context.Context, err error) error {
 			return perr
 		}
 	} else {
-		f.a.printf(f.a.out, "%s", tui.Fit(f.a.styleNow(), f.last(doc, code)))
+		f.a.printf(f.a.out, "%s", f.last(doc, code))
 		if err := f.answered(doc.RunDoc); err != nil {
 			return err
 		}

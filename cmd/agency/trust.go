@@ -91,7 +91,8 @@ func (t *terminal) confirm(question string) bool {
 	if !t.asksPeople() {
 		return false
 	}
-	t.printf(t.out, "%s [y/N] ", question)
+	t.printf(t.out, "%s [y/N]", question)
+	t.printf(t.out, " ") // the end of a line that is broken
 	var answer string
 	_, err := fmt.Fscanln(os.Stdin, &answer)
 	answer = strings.ToLower(answer)

@@ -192,7 +192,7 @@ func answerLines(st Style, indent string, all []Answer) string {
 	var b strings.Builder
 	for _, c := range all {
 		if narrow {
-			fmt.Fprintf(&b, "%s%s\n%s    %s\n", indent, st.paint(cyan, c.Command), indent, st.paint(dim, c.What))
+			b.WriteString(st.lines(cyan, Wrap(st, indent, c.Command)) + "\n" + st.lines(dim, Wrap(st, indent+"    ", c.What)) + "\n")
 			continue
 		}
 		fmt.Fprintf(&b, "%s%s  %s\n", indent, st.paint(cyan, pad(c.Command, widest)), st.paint(dim, c.What))

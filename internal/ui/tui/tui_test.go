@@ -491,6 +491,12 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 			t.Errorf("width %d:\n%s", width, got)
 		}
 	}
+	g.Approving = strings.Repeat("approved-as-it-is ", 5) + "at last"
+	for line := range strings.Lines(Gate(Style{Width: 60}, g, "")) {
+		if line = strings.TrimSpace(line); columns(line) >= 60 || strings.HasPrefix(line, "as-it-is") {
+			t.Errorf("%d columns: %s", columns(line), line)
+		}
+	}
 	if got := GateText(Style{}, g); strings.Contains(got, "approve") {
 		t.Errorf("names a command:\n%s", got)
 	}
