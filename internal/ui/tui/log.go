@@ -345,10 +345,15 @@ func (l *Log) line(ev agency.Event) string {
 }
 
 // fitted is a text in so many columns: cut, or where all of it tells something
-// broken into a few lines that stand below each other.
+// broken into a few lines that stand below each other. So is what came of a command
+// that does not fit beside the least of that.
 func fitted(text string, width, indent int, whole bool) string {
+	short, came := squeezed(text, width)
+	if !whole && came && columns(short) > width {
+		text, whole = short, true
+	}
 	if !whole || width < leastWidth {
-		return cut(squeezed(text, width), width)
+		return cut(short, width)
 	}
 	lines := strings.Split(wrapLine(text, width), "\n")
 	if len(lines) > mostLines {
@@ -361,16 +366,16 @@ func fitted(text string, width, indent int, whole bool) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
 
-// squeezed is a text that is too long with less of the command that it quotes: what came of that
-// stands behind it.
-func squeezed(text string, width int) string {
+// squeezed is a text that is too long with less of the command that it quotes; came: what came
+// of that stands behind it.
+func squeezed(text string, width int) (short string, came bool) {
 	over := columns(text) - width
 	before, rest, _ := strings.Cut(text, "`")
 	command, after, quoted := strings.Cut(rest, "`")
 	if over <= 0 || !quoted || after == "" {
-		return text
+		return text, false
 	}
-	return before + "`" + cut(command, max(leastCommand, columns(command)-over)) + "`" + after
+	return before + "`" + cut(command, max(leastCommand, columns(command)-over)) + "`" + after, strings.HasPrefix(after, ": ")
 }
 
 // leastCommand is how much of a command is left at least.

@@ -502,6 +502,26 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 	}
 }
 
+// What came of a check is never cut: its command is, and what does not fit then is broken.
+func TestCountsAreWhole(t *testing.T) {
+	for contract, want := range map[agency.ContractID]string{
+		"":                     "passed 8987, failed 0, skipped 12",
+		"a-contract-of-a-plan": "passed 8987, failed 0, skipped 12",
+	} {
+		ev := agency.NewEvent("say-k3f9d2ab", agency.SeverityInfo, "base: `go test -json -count=1 ./...`: passed 8987, failed 0, skipped 12", agency.TestsRun{})
+		ev.ContractID = contract
+		got := EventLine(Style{Width: 80}, time.UTC, ev)
+		if !strings.Contains(Line(got), want) || !strings.Contains(got, "`go") {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+		for line := range strings.SplitSeq(got, "\n") {
+			if columns(line) >= 80 {
+				t.Errorf("%d columns: %s", columns(line), line)
+			}
+		}
+	}
+}
+
 // What a run is about stays to be seen in the list of runs.
 func TestRunsOnANarrowTerminal(t *testing.T) {
 	n := int64(1 << 20)
