@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -84,6 +85,27 @@ func (r Red) Lines() []string {
 		out = append(out, "| "+l)
 	}
 	return out
+}
+
+// PlainOutput is what a command printed as people read it: of the events of go test -json, which
+// a script may have asked for, the texts in them. What is no whole event stays as it is.
+func PlainOutput(output string) string {
+	if !strings.Contains(output, `"Action":"`) {
+		return output
+	}
+	var b strings.Builder
+	for line := range strings.Lines(output) {
+		var ev struct{ Action, Package, ImportPath, Output string }
+		if err := json.Unmarshal([]byte(line), &ev); err != nil || ev.Action == "" || ev.Package+ev.ImportPath == "" {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString(ev.Output)
+	}
+	if b.Len() == 0 { // events that say nothing are better than nothing
+		return output
+	}
+	return b.String()
 }
 
 // RedLine names in a line what is red: for the log.

@@ -187,7 +187,7 @@ func findingsOf(output string) (out []finding) {
 // LastLines are the last lines of a command's output that say something.
 func LastLines(r agency.Receipt) []string {
 	var out []string
-	for line := range strings.Lines(r.Output) {
+	for line := range strings.Lines(agency.PlainOutput(r.Output)) {
 		if line = strings.TrimRight(line, "\r\n\t "); strings.TrimSpace(line) != "" {
 			out = append(out, text.Head(line, longest))
 		}

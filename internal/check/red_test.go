@@ -118,3 +118,15 @@ func TestNewFindingsOfARedLinter(t *testing.T) {
 		})
 	}
 }
+
+// Of the events of go test -json, which a script asks for, people read the texts.
+func TestLastLinesOfEvents(t *testing.T) {
+	r := agency.Receipt{Output: `{"Action":"output","Package":"p","Output":"--- FAIL: TestX (0.00s)\n"}` + "\n" + `{"Action":"fail","Package":"p"}` + "\nmake: failed\n"}
+	if got, want := LastLines(r), []string{"--- FAIL: TestX (0.00s)", "make: failed"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Output = `{"Action":"start","Package":"p"}` + "\n"
+	if got := LastLines(r); len(got) != 1 {
+		t.Errorf("nothing is left of events without a text: %q", got)
+	}
+}

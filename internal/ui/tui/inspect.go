@@ -326,7 +326,7 @@ func Checks(st Style, d api.InspectDoc) string {
 				fmt.Fprintf(&b, "  %s\n", st.paint(red, "failed: "+Line(t.String())))
 			}
 		}
-		lines := strings.Split(strings.TrimSpace(Clean(r.Output)), "\n")
+		lines := strings.Split(strings.TrimSpace(Clean(agency.PlainOutput(r.Output))), "\n")
 		if n := len(lines) - most; n > 1 {
 			fmt.Fprintf(&b, "  %s\n", st.paint(dim, fmt.Sprintf("+%d lines before, agency inspect %s --checks --json", n, shortRun(d.ID))))
 			lines = lines[n:]

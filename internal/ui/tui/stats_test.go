@@ -53,11 +53,17 @@ func TestChecks(t *testing.T) {
 			Red: &agency.Red{Tests: []agency.RedTest{{Name: "TestX\x1b[2J"}}}, Output: strings.Repeat("a line\n", 60) + "the\x1b[2J end\n",
 		},
 		{Kind: agency.CheckBuild, Command: "make", Output: "built\n"},
+		{
+			Kind: agency.CheckTest, Command: "make events", ExitCode: 1,
+			Output: `{"Action":"output","Package":"p","Test":"TestY","Output":"    y_test.go:3: want \u003c1\u003e\n"}` + "\n" +
+				`{"Action":"fail","Package":"p","Test":"TestY","Elapsed":0}` + "\n" + `{"Action":"mine"}` + "\nmake: failed\n",
+		},
 	}
 	got := Checks(Style{}, d)
 	for _, want := range []string{
 		"test  make test  exit code 1, passed 1, failed 1, skipped 0  (claim of main, tree 0123456789, 1.5 s)\n  failed: TestX\n",
 		"  +21 lines before, agency inspect abcdefgh --checks --json\n", "  | the end\n\n", "build  make  passes  (- of make-it-abcdefgh", "  | built\n",
+		"  | y_test.go:3: want <1>\n  | {\"Action\":\"mine\"}\n  | make: failed\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
