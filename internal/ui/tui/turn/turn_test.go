@@ -175,3 +175,18 @@ func TestSaidOnce(t *testing.T) {
 		t.Errorf("told again: %q", got)
 	}
 }
+
+// What an agent says is broken between words in the terminal's columns, none of it cut.
+func TestTranscriptFitsTheTerminal(t *testing.T) {
+	words := strings.Repeat("some-words that follow ", 8)
+	d := api.TranscriptDoc{Lines: []api.MessageLine{{Role: "assistant", Kind: "text", Text: words + "\n\n| a | b |\n|---|---|\n| x | " + words + "|\n"}}}
+	got := turn.Transcript(tui.Style{Color: true, Width: 60}, d)
+	if n := strings.Count(got, "some-words"); n != 16 {
+		t.Errorf("%d of 16 words in\n%s", n, got)
+	}
+	for line := range strings.Lines(got) {
+		if strings.Contains(line, "words") && len(line) > 60 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+}
