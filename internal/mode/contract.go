@@ -49,16 +49,18 @@ func formal(c flow.Ctx, in Input, how contractrun.Work) (Result, error) {
 	case d.Stopped || in.OnError != "single" || why != "":
 		return failed(d.Cause(failure)), nil
 	}
-	return fallBack(c, in, "plan-failed", "the plan failed", failure, how.Reviewed)
+	return fallBack(c, in, "plan-failed", "the plan failed", failure, d.Cause(failure), how.Reviewed)
 }
 
 // fallBack has one agent work on the goal itself, where the run is so
 // configured; key names the reason.
-func fallBack(c flow.Ctx, in Input, key, what, why string, reviewed bool) (Result, error) {
+func fallBack(c flow.Ctx, in Input, key, what, why string, cause agency.Failure, reviewed bool) (Result, error) {
 	if err := recordUpgrade(c, in, key, what+", one agent works on the goal itself: "+why, agency.ModeSingle); err != nil {
 		return Result{}, err
 	}
-	return pursue(c, in, delivery{contract: mainContract(in)}, in.alone(reviewed), false)
+	how := in.alone(reviewed)
+	how.Before.Cause = cause
+	return pursue(c, in, delivery{contract: mainContract(in)}, how, false)
 }
 
 // manager leads a run.

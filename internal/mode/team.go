@@ -50,7 +50,7 @@ func split(c flow.Ctx, in Input) (Result, error) {
 	case d.Stopped || in.OnError != "single":
 		return failed(d.Cause(failure)), nil
 	}
-	return fallBack(c, in, "plan-failed", "the plan failed", failure, false)
+	return fallBack(c, in, "plan-failed", "the plan failed", failure, d.Cause(failure), false)
 }
 
 // team is what a team of the run is told.
@@ -84,7 +84,7 @@ func carryOut(c flow.Ctx, in Input, t *team.Team, plan []agency.Contract) (Resul
 		return Result{}, err
 	}
 	if in.OnError == "single" && t.FellThrough(out) {
-		return fallBack(c, in, "nothing-landed", "nothing of the plan landed", t.WhatFailed(), false)
+		return fallBack(c, in, "nothing-landed", "nothing of the plan landed", t.WhatFailed(), t.Cause(), false)
 	}
 	if why, err := t.Report(c); err != nil || why != "" {
 		return failed(contractrun.StopCause(why)), err

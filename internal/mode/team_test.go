@@ -260,6 +260,17 @@ func TestTeam(t *testing.T) {
 			}, merged,
 			[]string{"session replan 1.1", "verify b 2: false", "session main 1.1", "land main: true", "gate merge-1: approve"},
 		},
+		"nothing of a plan landed, nor by one agent": {
+			func(s *stage, in *Input) {
+				in.OnError = "single"
+				other := red
+				other.Reasons = []string{"p.TestY fails"}
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red, "main 1": other, "main 2": other}
+				s.plans = []session.Outcome{plan(part("a")), {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}}
+			},
+			Result{Reason: "a: the work does not hold: p.TestX fails; all 2 attempts are used"},
+			[]string{"session replan 2.1", "session main 1.1"},
+		},
 		"nothing of a plan landed, and that is the end": {
 			func(s *stage, in *Input) {
 				in.OnError = "stop"
