@@ -119,6 +119,31 @@ func TestFollowReviewed(t *testing.T) {
 	}
 }
 
+// Where nothing of the other run landed its goal is still what is to be done, and judged;
+// where something did, that is judged as what was taken over.
+func TestFirstGoalIsJudged(t *testing.T) {
+	for _, tt := range []struct {
+		follows agency.Follows
+		judged  string
+	}{
+		{agency.Follows{What: agency.FollowOn}, "goal before"},
+		{agency.Follows{What: agency.FollowOn, Merged: true}, "goal"},
+		{agency.Follows{What: agency.FollowOn, Undone: true}, "goal"},
+	} {
+		s := newStage(t)
+		s.run(Follow, following(tt.follows))
+		var ids []string
+		for _, c := range s.contract("main").AcceptanceCriteria {
+			if ids = append(ids, c.ID); c.ID == "before" && c.Text != "the old goal" {
+				t.Errorf("what was to be done is %q", c.Text)
+			}
+		}
+		if got := strings.Join(ids, " "); got != tt.judged {
+			t.Errorf("%+v: judged by %q, want %q", tt.follows, got, tt.judged)
+		}
+	}
+}
+
 // A process that dies between any two steps comes to the same.
 func TestFollowAfterDeath(t *testing.T) {
 	for _, f := range []agency.Follows{{What: agency.FollowOn, Base: "base", Commit: "c-old"}, {What: agency.FollowUndo, Commit: "c-old", Merged: true}} {

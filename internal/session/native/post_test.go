@@ -170,3 +170,15 @@ func TestOptionalAgentFailsAlone(t *testing.T) {
 		})
 	}
 }
+
+// What mends a provider's fault names the run that it is told of, and ends with what goes on.
+func TestMendsNameTheRun(t *testing.T) {
+	for mend, want := range map[string]string{
+		"": "mend the provider's key or the model's name, then agency resume r1",
+		"name another one: agency model RUN p/NAME": "name another one: agency model r1 p/NAME, then agency resume r1",
+	} {
+		if got := orMend(mend, "r1"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
