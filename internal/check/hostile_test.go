@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"agency/internal/bounded/boundedtest"
 	"agency/internal/ecosystem"
 	"agency/internal/testreport"
 )
@@ -24,35 +24,14 @@ const mostMemory = 64 << 20
 // measured runs a reader and tells how much more of the heap it held at a time,
 // garbage left out, and how long the processor worked for it.
 func measured(read func()) (bytes int64, took time.Duration) {
-	runtime.GC()
-	var before, now runtime.MemStats
-	runtime.ReadMemStats(&before)
-	var most atomic.Int64
-	stop, done := make(chan struct{}), make(chan struct{})
-	look := func() {
-		runtime.GC() // what is held, and not what lies about
-		runtime.ReadMemStats(&now)
-		most.Store(max(most.Load(), int64(now.HeapAlloc)-int64(before.HeapAlloc)))
-	}
-	go func() {
-		defer close(done)
-		for {
-			look()
-			select {
-			case <-stop:
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	}()
-	runtime.LockOSThread()
-	from := testreport.ThreadTime()
-	read()
-	took = testreport.ThreadTime() - from
-	runtime.UnlockOSThread()
-	close(stop)
-	<-done
-	return most.Load(), took
+	bytes, _ = boundedtest.Cost(100*time.Millisecond, func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		from := testreport.ThreadTime()
+		read()
+		took = testreport.ThreadTime() - from
+	})
+	return bytes, took
 }
 
 // endless repeats a text, with a number in the place of every %, up to so many
