@@ -177,7 +177,9 @@ func (f *files) bytes(open bool) int64 {
 		return !open || f.sockets[inode]
 	}
 	for _, l := range internetLists {
-		sum += internetQueues(l, mine)
+		if !l.slow || inUse(l.name) {
+			sum += internetQueues(l, mine)
+		}
 	}
 	held, err := unixQueues(mine)
 	if err != nil {
@@ -192,18 +194,35 @@ type socketList struct {
 	queues []int
 	base   int // of their numbers
 	inode  int
+	slow   bool // to read, also where it is empty
 }
 
 // Of the internet's, what is sent, a colon, and what is received; of netlink's,
-// both by themselves.
+// both by themselves. For a list of TCP the kernel goes through a table that is as large
+// as the machine's memory allows, which takes it milliseconds.
 var internetLists = [...]socketList{
-	{"tcp", []int{4}, 16, 9},
-	{"tcp6", []int{4}, 16, 9},
-	{"udp", []int{4}, 16, 9},
-	{"udp6", []int{4}, 16, 9},
-	{"icmp", []int{4}, 16, 9},
-	{"icmp6", []int{4}, 16, 9},
-	{"netlink", []int{4, 5}, 10, 9},
+	{"tcp", []int{4}, 16, 9, true},
+	{"tcp6", []int{4}, 16, 9, true},
+	{"udp", []int{4}, 16, 9, false},
+	{"udp6", []int{4}, 16, 9, false},
+	{"icmp", []int{4}, 16, 9, false},
+	{"icmp6", []int{4}, 16, 9, false},
+	{"netlink", []int{4, 5}, 10, 9, false},
+}
+
+// inUse tells whether a network has sockets of a protocol, as far as the kernel counts them.
+func inUse(protocol string) bool {
+	file, name := "sockstat", strings.ToUpper(protocol)+":"
+	if strings.HasSuffix(protocol, "6") {
+		file = "sockstat6"
+	}
+	b, err := os.ReadFile("/proc/thread-self/net/" + file)
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == name {
+			return f[2] != "0" // after "inuse"
+		}
+	}
+	return err == nil || !os.IsNotExist(err) // no IPv6, no such file
 }
 
 func internetQueues(l socketList, mine func(uint64) bool) (sum int64) {
