@@ -31,7 +31,7 @@ func TestCancellationKillsTheProcessGroup(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { _, err := h.At(find(t, r.Dir)).Refs().Head(ctx); done <- err }()
+	go func() { _, err := h.At(find(t, r.Dir)).Refs().Below(ctx, "refs/heads"); done <- err }()
 	pid := waitFor(t, pidFile)
 	cancel()
 	if err := <-done; agency.KindOf(err) != agency.KindTransient || !errors.Is(err, context.Canceled) {

@@ -35,6 +35,9 @@ func (h Head) Unborn() bool { return h.Commit == "" }
 
 // Head reads HEAD of the directory.
 func (r Refs) Head(ctx context.Context) (Head, error) {
+	if h, known := r.looseHead(r.dir.GitDir); known {
+		return h, nil
+	}
 	var h Head
 	out, err := r.dir.run(ctx, "symbolic-ref", "--quiet", "HEAD")
 	switch f := (*Failure)(nil); {
@@ -173,6 +176,18 @@ func (r Refs) Below(ctx context.Context, prefix string) (map[string]agency.OID, 
 	return refs, nil
 }
 
+// looseHead reads the HEAD of a git directory, and the branch that it names, from their own
+// files. Not known: it is detached, or what it names is not to be read so (loose).
+func (r Refs) looseHead(gitDir string) (h Head, known bool) {
+	said, err := bounded.ReadAt(filepath.Join(gitDir, "HEAD"), 4096)
+	ref, symbolic := strings.CutPrefix(strings.TrimSuffix(string(said), "\n"), "ref: ")
+	if err != nil || !symbolic || CheckRef(ref) != nil {
+		return h, false
+	}
+	id, known := r.loose(ref)
+	return Head{Ref: ref, Commit: id}, known && id != ""
+}
+
 // Update moves a ref from old to new in one compare-and-swap. An empty old
 // means that the ref must not exist, an empty new deletes it. Where it is
 // elsewhere the error is *Moved, where another ref's name is in the way it is
@@ -262,6 +277,9 @@ type Worktree struct {
 
 // Worktrees lists the checkouts of a user's repository.
 func (r Refs) Worktrees(ctx context.Context) ([]Worktree, error) {
+	if only, known := r.onlyWorktree(); known {
+		return []Worktree{only}, nil
+	}
 	out, err := r.dir.run(ctx, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
 		return nil, err
@@ -287,4 +305,21 @@ func (r Refs) Worktrees(ctx context.Context) ([]Worktree, error) {
 		}
 	}
 	return trees, nil
+}
+
+// onlyWorktree is the checkout of a repository that has no other, which is the usual case, and
+// is asked about at each step of a landing. Not known: git must be asked.
+func (r Refs) onlyWorktree() (only Worktree, known bool) {
+	d := r.dir
+	if !d.user || d.GitDir != d.common || d.common != filepath.Join(d.WorkTree, ".git") {
+		return only, false
+	}
+	if _, err := os.Lstat(filepath.Join(d.common, "worktrees")); !errors.Is(err, fs.ErrNotExist) {
+		return only, false
+	}
+	if _, err := os.Lstat(filepath.Join(d.GitDir, "index")); err != nil {
+		return only, false // it may be bare
+	}
+	h, known := r.looseHead(d.GitDir)
+	return Worktree{Path: d.WorkTree, Branch: h.Ref}, known
 }
