@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/outbox"
+	"agency/internal/land"
 	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/reservation"
@@ -281,6 +283,9 @@ func recordCancelled(tx *store.Tx, id agency.RunID) error {
 	}
 	if run.Merged != "" {
 		return recordResult(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
+	}
+	if half, err := land.UnderWay(tx, id); err != nil || half {
+		return cmp.Or(err, recordInterrupted(tx, id, fmt.Sprintf("cancelled while it merged: agency cancel %s ends it", id)))
 	}
 	return closeRun(tx, id, agency.StateCancelled, agency.Failure{}, agency.Withdrawn{Reason: "the run was cancelled"})
 }

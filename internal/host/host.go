@@ -37,6 +37,8 @@ type Preparer interface {
 type Cleaner interface {
 	// Recover clears what a killed host left on disk; runs are all that there are.
 	Recover(ctx context.Context, runs []agency.Run) error
+	// Finish finishes or undoes the merge that a run which is not at work had begun.
+	Finish(ctx context.Context, run agency.RunID) error
 	// Remove deletes the run's branch, workspaces and files; repeated, it
 	// finishes what an earlier try began.
 	Remove(ctx context.Context, run agency.Run) error

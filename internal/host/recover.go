@@ -18,8 +18,18 @@ import (
 // are announced, and leftovers on disk are cleared. No run is taken up.
 func (h *Host) recover(ctx context.Context) error {
 	var runs []agency.Run
-	err := h.rec.write(ctx, func(tx *store.Tx) (err error) {
-		runs, err = registry.Runs(tx)
+	if err := h.rec.read(ctx, func(q store.Querier) (err error) {
+		runs, err = registry.Runs(q)
+		return err
+	}); err != nil {
+		return err
+	}
+	// First: a merge that was begun decides how a run ends.
+	if err := h.tidy.cleaner.Recover(ctx, runs); err != nil { // a leftover is no reason to refuse all work
+		h.rec.log.Error("recovery", "error", err)
+	}
+	return h.rec.write(ctx, func(tx *store.Tx) error {
+		runs, err := registry.Runs(tx)
 		if err != nil {
 			return err
 		}
@@ -33,13 +43,6 @@ func (h *Host) recover(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if err := h.tidy.cleaner.Recover(ctx, runs); err != nil { // a leftover is no reason to refuse all work
-		h.rec.log.Error("recovery", "error", err)
-	}
-	return ctx.Err()
 }
 
 func recoverRun(tx *store.Tx, run agency.Run, now time.Time) error {

@@ -71,6 +71,9 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 			return api.RunDoc{}, ctx.Err()
 		}
 	}
+	if err := h.tidy.cleaner.Finish(ctx, id); err != nil {
+		return api.RunDoc{}, err
+	}
 	// Also where it was live: it may have stopped at a fault just before.
 	err = h.rec.write(ctx, func(tx *store.Tx) error { return recordCancelled(tx, id) })
 	h.tidy.noteEnd()

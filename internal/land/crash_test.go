@@ -10,8 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"agency/internal/agency"
 	"agency/internal/git/gittest"
 	"agency/internal/land"
+	"agency/internal/registry"
+	"agency/internal/store"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -134,7 +137,7 @@ func TestMergeSurvivesAKillAtEachPoint(t *testing.T) {
 			w.repo.Write("untracked.txt", "mine\n", "other.txt", "edited\n")
 			old := w.repo.Rev(target)
 			w = killed(t, w, crashSpec{Point: point, Merge: &land.MergeSpec{Run: runID, Target: target}})
-			if err := w.target().Recover(t.Context()); err != nil {
+			if err := w.target().Recover(t.Context(), ""); err != nil {
 				t.Fatal(err)
 			}
 			// Recovered, the checkout is whole: before or after, never between.
@@ -154,6 +157,54 @@ func TestMergeSurvivesAKillAtEachPoint(t *testing.T) {
 	}
 }
 
+// A run that is cancelled while it merges is merged and says so, or has touched nothing.
+func TestMergeCancelledAtEachPoint(t *testing.T) {
+	for _, checkedOut := range []bool{true, false} {
+		for _, point := range append([]string{"merge.still", "merge.lock.before"}, mergePoints...) {
+			t.Run(fmt.Sprint(point, " checked out ", checkedOut), func(t *testing.T) {
+				w := landed(t, false, nil)
+				if !checkedOut {
+					w.repo.Git("switch", "-q", "-c", "elsewhere")
+				}
+				old := w.repo.Rev(target)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				reached := false
+				w.opts.Reached = func(at string) {
+					if at == point {
+						reached = true
+						cancel()
+					}
+				}
+				out, err := w.target().Merge(ctx, "merge", land.MergeSpec{Run: runID, Target: target})
+				if !reached {
+					return // a branch that is checked out nowhere has fewer points
+				}
+				var run agency.Run
+				half := true
+				read := func() {
+					if err := w.db.Read(t.Context(), func(q *store.Snapshot) (err error) {
+						if run, err = registry.Run(q, runID); err == nil {
+							half, err = land.UnderWay(q, runID)
+						}
+						return err
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if read(); half {
+					t.Errorf("the merge is under way still: %+v %v", out, err)
+				}
+				if moved := w.repo.Rev(target) != old; moved != (run.Merged != "") || moved != (out.Merged != nil) {
+					t.Errorf("moved: %t, recorded: %q, answered: %+v %v", moved, run.Merged, out, err)
+				}
+				w.clean()
+				w.sound()
+			})
+		}
+	}
+}
+
 // Killed while git writes files: one is cut short, one is missing, one is
 // whole. The user edits another meanwhile, which stays.
 func TestHalfWrittenFilesGoBack(t *testing.T) {
@@ -164,7 +215,7 @@ func TestHalfWrittenFilesGoBack(t *testing.T) {
 	if err := os.Remove(w.repo.Dir + "/gone.txt"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.target().Recover(t.Context()); err != nil {
+	if err := w.target().Recover(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, gittest.Fingerprint(t, w.repo.Dir, gittest.Files)); diff != "" {
@@ -201,7 +252,7 @@ func TestLockRemovedByHand(t *testing.T) {
 			}
 			w.repo.Write("staged.txt", "s\n")
 			w.repo.Git("add", "staged.txt")
-			if err := w.target().Recover(t.Context()); err != nil {
+			if err := w.target().Recover(t.Context(), ""); err != nil {
 				t.Fatal(err)
 			}
 			if got := w.repo.Git("status", "--porcelain"); got != "A  staged.txt" {
@@ -237,7 +288,7 @@ func TestRecoverIsIdempotent(t *testing.T) {
 	w := landed(t, false, nil)
 	w = killed(t, w, crashSpec{Point: "merge.ref", Merge: &land.MergeSpec{Run: runID, Target: target}})
 	for range 3 {
-		if err := w.target().Recover(t.Context()); err != nil {
+		if err := w.target().Recover(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -142,7 +142,7 @@ func (m *merge) withOthersLocked(ctx context.Context, in intent, swap func() err
 	if err := swap(); err != nil {
 		return err
 	}
-	pause(ctx, takesLock)
+	pause(context.WithoutCancel(ctx), takesLock)
 	return m.follow(ctx, in)
 }
 

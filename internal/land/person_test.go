@@ -280,7 +280,7 @@ func TestKillWhileACheckoutFollows(t *testing.T) {
 	p.before("update-ref", w.repo.Dir, "git symbolic-ref HEAD refs/heads/main") // what takes no lock
 	w = killed(t, w, crashSpec{Point: "merge.follow", Merge: &land.MergeSpec{Run: runID, Target: target}})
 	p.leaves()
-	if err := w.target().Recover(t.Context()); err != nil {
+	if err := w.target().Recover(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	w.asSheLeftIt(true, p.said())
@@ -324,7 +324,7 @@ func TestKillInTheStillness(t *testing.T) {
 	if _, err := os.Lstat(lock); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.target().Recover(t.Context()); err != nil {
+	if err := w.target().Recover(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(lock); err == nil || w.repo.Rev(target) != old {

@@ -19,11 +19,18 @@ import (
 	"agency/internal/workspace"
 )
 
-// Recover finishes or undoes every merge that a process which is gone had
-// begun. A host calls it when it starts. A lock of the user's git in the way is
-// an error with the mending step; the call may be repeated.
-func (t *Target) Recover(ctx context.Context) error {
-	return t.recoverRun(ctx, "")
+// Recover finishes or undoes every merge that a process which is gone, or a run that was
+// cancelled, had begun: of one run that is not at work, or of all where none is named. A lock of
+// the user's git in the way is an error with the mending step; the call may be repeated.
+func (t *Target) Recover(ctx context.Context, id agency.RunID) error {
+	return t.recoverRun(ctx, id)
+}
+
+// UnderWay tells whether a run's merge into the user's branch was begun, and neither finished
+// nor undone: what became of the run is not known before.
+func UnderWay(q store.Querier, id agency.RunID) (bool, error) {
+	open, err := openMerges(q, id)
+	return len(open) > 0, err
 }
 
 func (t *Target) recoverRun(ctx context.Context, id agency.RunID) error {

@@ -67,7 +67,7 @@ func TestLocksOfAKilledSwapAreRecovered(t *testing.T) {
 	old := w.repo.Rev(target)
 	w = killed(t, w, crashSpec{Point: "merge.index", Merge: &land.MergeSpec{Run: runID, Target: target}})
 	w.lockRef("refs/heads/"+target, w.mergeCommit())
-	if err := w.target().Recover(t.Context()); err != nil {
+	if err := w.target().Recover(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, lock := range []string{"refs/heads/" + target + ".lock", "HEAD.lock", "index.lock"} {

@@ -390,8 +390,13 @@ func (o Options) forget(ctx context.Context, step agency.StepKey) error {
 }
 
 // swap moves the ref, in the git directory whose HEAD may name it, so that its
-// reflog follows.
+// reflog follows. A git that is ended here may have moved it: from here on a run that is
+// cancelled is merged first.
 func (m *merge) swap(ctx context.Context, d git.Dir, in intent) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
 	err := d.Refs().Update(ctx, in.Ref, in.New, in.Old, "agency: merge of run "+string(in.Run), identity(m.run))
 	if err == nil {
 		m.o.reached("merge.ref")
@@ -401,7 +406,7 @@ func (m *merge) swap(ctx context.Context, d git.Dir, in intent) error {
 
 // done closes the intent, records the commit and appends the event, once.
 func (m *merge) done(ctx context.Context, commit agency.OID) error {
-	return m.o.write(ctx, func(tx *store.Tx) error {
+	return m.o.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		first, err := closeIntent(tx, intent{Step: m.key, Run: m.spec.Run, Ref: m.ref, New: commit})
 		if err != nil || !first {
 			return err

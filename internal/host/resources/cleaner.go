@@ -25,8 +25,8 @@ import (
 // Cleaner clears what runs leave on disk and in the store.
 type Cleaner struct {
 	Runs *Runs
-	// Merges finishes or undoes the merges that a killed host had begun.
-	Merges func(context.Context) error
+	// Merges finishes or undoes the merges that were begun, of a run or of all.
+	Merges func(context.Context, agency.RunID) error
 }
 
 var _ host.Cleaner = (*Cleaner)(nil)
@@ -38,7 +38,7 @@ func (c *Cleaner) Recover(ctx context.Context, runs []agency.Run) error {
 	if err := c.follow(ctx, runs); err != nil {
 		errs = append(errs, fmt.Errorf("the repository's new path: %w", err))
 	}
-	if err := c.Merges(ctx); err != nil {
+	if err := c.Merges(ctx, ""); err != nil {
 		errs = append(errs, fmt.Errorf("a merge that was begun: %w", err))
 	}
 	keep := make([]agency.RunID, 0, len(runs))
@@ -59,6 +59,9 @@ func (c *Cleaner) Recover(ctx context.Context, runs []agency.Run) error {
 	errs = append(errs, check.Sweep(layersOf(c.Runs.o.StateDir), time.Now()))
 	return errors.Join(errs...)
 }
+
+// Finish finishes or undoes the merge that a run which is not at work had begun.
+func (c *Cleaner) Finish(ctx context.Context, id agency.RunID) error { return c.Merges(ctx, id) }
 
 // follow points runs to their repository's new path where its folder was moved
 // since, or to another worktree where their own is gone.
