@@ -51,6 +51,9 @@ func chooseModel(ctx context.Context, a *app, name, given string) error {
 			a.printf(a.out, "%s asks %s already\n", run.ID, doc.Model)
 		default:
 			a.printf(a.out, "%s asks %s with its next requests, instead of %s\n", run.ID, doc.Model, doc.Before)
+			if doc.Note != "" {
+				a.printf(a.err, "%s\n", doc.Note)
+			}
 		}
 		return err
 	})

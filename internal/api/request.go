@@ -123,6 +123,7 @@ type ModelRequest struct {
 type ModelDoc struct {
 	Model  string `json:"model"`
 	Before string `json:"before"`
+	Note   string `json:"note,omitempty"` // what a person must know of it
 }
 
 // ByRequest is a request that needs no more than who asks.

@@ -238,7 +238,7 @@ func answered(tx *store.Tx, reply agency.Message) error {
 // priceOf is what a model costs, by a configuration and the catalogue.
 func priceOf(known *catalog.Catalog) func(config.Config, config.ModelRef) *agency.Price {
 	return func(c config.Config, ref config.ModelRef) *agency.Price {
-		price, _ := resources.Known(known, c, ref)
+		price, _ := host.Known(known, c, ref)
 		return price
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -167,8 +168,15 @@ func (c choosing) Choose(ctx context.Context, id agency.RunID, r api.ModelReques
 		if err := registry.SetCopy(tx, id, raw); err != nil {
 			return err
 		}
+		if was := Unpriced(known, before.Config); was == "" { // else the run began with that word
+			out.Note = Unpriced(known, kept.Config)
+		}
 		text := cmp.Or(r.Whom, "the run") + " asks " + out.Model + " from the next request on, instead of " + out.Before
-		_, err = event.Append(tx, agency.NewEvent(id, agency.SeverityInfo, text, agency.ModelChosen{Whom: r.Whom, Model: out.Model, Before: out.Before, By: r.By}))
+		severity := agency.SeverityInfo
+		if out.Note != "" {
+			severity, text = agency.SeverityWarning, text+"; "+out.Note
+		}
+		_, err = event.Append(tx, agency.NewEvent(id, severity, text, agency.ModelChosen{Whom: r.Whom, Model: out.Model, Before: out.Before, By: r.By}))
 		return err
 	})
 	if err != nil {
@@ -342,4 +350,49 @@ func modelsOf(known *catalog.Catalog, c config.Config) (all []string) {
 // Nameable are the names by which Choose takes a model, for completion.
 func Nameable(known *catalog.Catalog, c config.Config) []string {
 	return append([]string{config.LevelReasoningHeavy, config.LevelCapable, config.LevelFastCheap}, modelsOf(known, c)...)
+}
+
+// Known is what a configuration and the catalogue know about a model: its
+// price, nil where there is none, and its window in tokens, 0 where unknown.
+func Known(known *catalog.Catalog, c config.Config, ref config.ModelRef) (price *agency.Price, window int64) {
+	m, ok := known.Lookup(c.Providers[ref.Provider].Type, ref.Name)
+	window = m.Context
+	if w := c.WindowOf(ref); w > 0 {
+		window = w
+	}
+	if p, set := c.PriceOf(ref); set {
+		return &p, window
+	}
+	if ok {
+		p := m.Pricing()
+		return &p, window
+	}
+	return nil, window
+}
+
+// fewModels is how many models a sentence names.
+const fewModels = 5
+
+// Unpriced says which limit holds where a run may ask models without a known price, "" where it
+// asks none.
+func Unpriced(known *catalog.Catalog, c config.Config) string {
+	refs, err := c.RunModels()
+	if err != nil {
+		return "" // a start is refused for it elsewhere
+	}
+	var without []string
+	for _, ref := range refs {
+		if price, _ := Known(known, c, ref); price == nil {
+			without = append(without, ref.String())
+		}
+	}
+	if len(without) == 0 {
+		return ""
+	}
+	money := "the limit of " + agency.USD(c.Budget.USD).String() + " does not"
+	if c.Budget.DailyUSD > 0 || c.Budget.MonthlyUSD > 0 {
+		money = "the limit of " + agency.USD(c.Budget.USD).String() + " and those of a day or a month do not"
+	}
+	return fmt.Sprintf("unpriced, for no price is known: %s: the limit of %s tokens holds its requests, %s; set prices in agency.yaml",
+		text.Few(without, fewModels), agency.Count(c.Budget.Tokens), money)
 }

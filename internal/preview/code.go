@@ -16,6 +16,7 @@ import (
 	"agency/internal/codebase"
 	"agency/internal/config"
 	"agency/internal/git"
+	"agency/internal/host"
 	"agency/internal/host/resources"
 	"agency/internal/llm/catalog"
 	"agency/internal/llm/openai"
@@ -91,7 +92,7 @@ func (c *Code) ByMeaning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	price, _ := resources.Known(catalogue, l.Config, ref)
+	price, _ := host.Known(catalogue, l.Config, ref)
 	c.asked = &asker{Leaving: leaving, ref: ref, model: resources.Embeddings(l.Config, ref, secrets[ref.Provider]), price: price}
 	c.Tree = c.With(c.asked)
 	return nil

@@ -74,7 +74,7 @@ func (m *Models) lineupOf(run agency.RunID, b *resources, refs []config.ModelRef
 		out.Names = append(out.Names, ref.String())
 		// The smallest window of the list counts: each may have to take the
 		// conversation over.
-		if _, window := Known(m.known, b.kept().Config, ref); window > 0 && (out.Window == 0 || window < out.Window) {
+		if _, window := host.Known(m.known, b.kept().Config, ref); window > 0 && (out.Window == 0 || window < out.Window) {
 			out.Window = window
 		}
 		out.Output = shortest(out.Output, m.catalogued(b.kept().Config, ref).MaxOutput)
@@ -141,7 +141,7 @@ func (m *Models) Level(ctx context.Context, run agency.RunID, level agency.Level
 	if err != nil {
 		return "", nil, err
 	}
-	price, _ := Known(m.known, b.kept().Config, refs[0])
+	price, _ := host.Known(m.known, b.kept().Config, refs[0])
 	return refs[0].String(), price, nil
 }
 
@@ -178,7 +178,7 @@ func StaffOf(known *catalog.Catalog, c config.Config, role agency.RoleID, level 
 		return out, err
 	}
 	offer := func(ref config.ModelRef) agency.Offer {
-		price, window := Known(known, c, ref)
+		price, window := host.Known(known, c, ref)
 		return agency.Offer{Model: ref.String(), Price: price, Window: window}
 	}
 	out.First = offer(first[0])
@@ -200,7 +200,7 @@ func sessionTokens(known *catalog.Catalog, c config.Config, a config.Agent, refs
 	}
 	tokens := int64(mostSession)
 	for _, ref := range refs {
-		_, window := Known(known, c, ref)
+		_, window := host.Known(known, c, ref)
 		tokens = min(tokens, window/2)
 	}
 	return max(tokens, leastSession)
@@ -228,24 +228,6 @@ func tariff(known *catalog.Catalog, c config.Config) budget.Tariff {
 		}
 		return agency.Price{}, false
 	}
-}
-
-// Known is what a configuration and the catalogue know about a model: its
-// price, nil where there is none, and its window in tokens, 0 where unknown.
-func Known(known *catalog.Catalog, c config.Config, ref config.ModelRef) (price *agency.Price, window int64) {
-	m, ok := known.Lookup(c.Providers[ref.Provider].Type, ref.Name)
-	window = m.Context
-	if w := c.WindowOf(ref); w > 0 {
-		window = w
-	}
-	if p, set := c.PriceOf(ref); set {
-		return &p, window
-	}
-	if ok {
-		p := m.Pricing()
-		return &p, window
-	}
-	return nil, window
 }
 
 // Sees tells whether a model is shown pictures: by the user's word, else by the catalogue's.

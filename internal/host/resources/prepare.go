@@ -106,7 +106,7 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	if c.Config.Commands.Test == "" && !c.Untested && r.Agent == "" {
 		p.Notes = append(p.Notes, "no test command is known: "+agency.CheckedBy(c.Commands().Kinds()...)+", and --yes does not merge it; set commands.test in agency.yaml, to \"\" where there are no tests")
 	}
-	if note := unpricedNote(pr.Known, c.Config); note != "" {
+	if note := host.Unpriced(pr.Known, c.Config); note != "" {
 		p.Notes = append(p.Notes, note)
 	}
 	if later := c.Config.NotYet(); len(later) > 0 {
@@ -299,29 +299,6 @@ func (pr *Preparer) kept(ctx context.Context, id agency.RunID, p *host.Prepared)
 			agency.Things(k.Files, "file is", "files are"), strings.Join(k.Filters, ", ")))
 	}
 	return err
-}
-
-// unpricedNote says which limit holds for models without a known price.
-func unpricedNote(known *catalog.Catalog, c config.Config) string {
-	refs, err := c.RunModels()
-	if err != nil {
-		return "" // a start is refused for it elsewhere
-	}
-	var without []string
-	for _, ref := range refs {
-		if price, _ := Known(known, c, ref); price == nil {
-			without = append(without, ref.String())
-		}
-	}
-	if len(without) == 0 {
-		return ""
-	}
-	money := "the limit of " + agency.USD(c.Budget.USD).String() + " does not"
-	if c.Budget.DailyUSD > 0 || c.Budget.MonthlyUSD > 0 {
-		money = "the limit of " + agency.USD(c.Budget.USD).String() + " and those of a day or a month do not"
-	}
-	return fmt.Sprintf("unpriced, for no price is known: %s: the limit of %s tokens holds its requests, %s; set prices in agency.yaml",
-		text.Few(without, fewPaths), agency.Count(c.Budget.Tokens), money)
 }
 
 // The most of a person's pictures: every conversation begins with them, and agents look at
