@@ -422,7 +422,7 @@ func (Completed) kind() (EventType, Category)        { return "completed", Categ
 func (Failed) kind() (EventType, Category)           { return "failed", CategoryAgent }
 func (Escalated) kind() (EventType, Category)        { return "escalated", CategoryAgent }
 func (Retried) kind() (EventType, Category)          { return "retried", CategoryAgent }
-func (ModelChosen) kind() (EventType, Category)      { return "model_chosen", CategoryState }
+func (ModelChosen) kind() (EventType, Category)      { return ModelChosenType, CategoryState }
 func (MessageSent) kind() (EventType, Category)      { return "message_sent", CategoryMessage }
 func (MessageDelivered) kind() (EventType, Category) { return "message_delivered", CategoryMessage }
 

@@ -207,3 +207,6 @@ type (
 		By     string `json:"by"`
 	}
 )
+
+// ModelChosenType is the type of the event of a person's choice.
+const ModelChosenType EventType = "model_chosen"
