@@ -479,7 +479,7 @@ var details = byType(
 	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[ModelChosen], made[PlanEstimated],
 	made[SessionParked], made[EpochBegun], made[RunWaiting], made[RunPaused], made[RunResumed],
 	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],
-	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],
+	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted], made[Charged],
 	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
 	made[JointVerdictSubmitted], made[AcceptanceSubmitted], made[PathAmendment], made[Published], made[SwarmStarted],
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,10 +136,22 @@ func TestTotalsAreOneNumber(t *testing.T) {
 			return err
 		})
 		var last agency.TurnCompleted
+		var told []string
 		for _, ev := range k.events() {
-			if ev.Type == "turn_completed" {
+			switch ev.Type {
+			case "turn_completed":
 				must(t, json.Unmarshal(ev.Details, &last))
+				told = append(told, "turn")
+			case "charged":
+				var lost agency.Charged
+				must(t, json.Unmarshal(ev.Details, &lost))
+				if told = append(told, "charged"); lost.Tokens == 0 || (lost.USD > 0) != priced || lost.Run.Tokens != last.Run.Tokens+lost.Tokens {
+					t.Errorf("%+v is told after %+v", lost, last.Run)
+				}
 			}
+		}
+		if got := strings.Join(told, " "); got != "charged turn charged turn" {
+			t.Errorf("what broke off is told late: %s", got)
 		}
 		if agency.USD(last.Run.USD) != run.Money || last.Run.Tokens != run.Tokens {
 			t.Errorf("the last event says %+v, the run has %+v", last, run)
