@@ -14,8 +14,9 @@ import (
 const longStats = `Success rates, cost and time of the contracts of this repository that have ended,
 by mode, role, model, kind and complexity. SUCCESS is the share that is complete,
 1ST TRY the share that was complete at the first attempt, TRIES the attempts at a
-contract; COST and TIME, which is time at work, are the median of a contract. A contract counts for each model
-that made an attempt at it, and is complete for the one that made the last.
+contract; COST and TIME, which is time at work, are the median of a contract. An attempt is made
+by the model that gave most of its answers, be it a fallback or one that was chosen meanwhile; a contract
+is complete for the one that made the last. What a model cost counts wherever it answered (cost_usd).
 
 Of the latest 10000 contracts. What was cancelled with attempts left, or ended with
 its run, is in none; a plan that used them up has failed. They stay when a run is

@@ -430,6 +430,7 @@ func (f *follower) listen(ctx context.Context) (stop func()) {
 					open = false
 				}
 			}
+			f.heard.Store(true)     // an answer may have been paid for
 			_ = f.log.Say(batch...) // a terminal that is gone is noticed by the next event
 			for _, d := range batch {
 				f.told(ctx, d)

@@ -422,7 +422,7 @@ func (Completed) kind() (EventType, Category)        { return "completed", Categ
 func (Failed) kind() (EventType, Category)           { return "failed", CategoryAgent }
 func (Escalated) kind() (EventType, Category)        { return "escalated", CategoryAgent }
 func (Retried) kind() (EventType, Category)          { return "retried", CategoryAgent }
-func (ModelChosen) kind() (EventType, Category)      { return "model_chosen", CategoryState }
+func (ModelChosen) kind() (EventType, Category)      { return ModelChosenType, CategoryState }
 func (MessageSent) kind() (EventType, Category)      { return "message_sent", CategoryMessage }
 func (MessageDelivered) kind() (EventType, Category) { return "message_delivered", CategoryMessage }
 
@@ -479,7 +479,7 @@ var details = byType(
 	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[ModelChosen], made[PlanEstimated],
 	made[SessionParked], made[EpochBegun], made[RunWaiting], made[RunPaused], made[RunResumed],
 	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],
-	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],
+	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted], made[Charged],
 	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
 	made[JointVerdictSubmitted], made[AcceptanceSubmitted], made[PathAmendment], made[Published], made[SwarmStarted],
 )

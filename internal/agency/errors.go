@@ -132,6 +132,9 @@ type Failure struct {
 	Attempt  int         `json:"attempt,omitempty"`     // and at which of its attempts
 	Used     int         `json:"used,omitempty"`        // attempts, where all are
 	Team     bool        `json:"team,omitempty"`        // others were worked on beside it
+	// BudgetUSD is the smallest limit in dollars that would have held the request that was
+	// refused, where that is what was used up.
+	BudgetUSD float64 `json:"budget_usd,omitempty"`
 }
 
 // failureWords are what a kind says before its cause, and what to look at; "" is the run.
@@ -218,15 +221,15 @@ func (r Run) Next() []Step {
 		return []Step{look, {"mend it, then", "agency merge " + string(former.Run)}}
 	case f.Kind == FailedTarget && former != nil && former.What == FollowUndo:
 		return []Step{look}
-	case f.Kind == FailedBudget:
-		return []Step{look, {"go on with", r.goOn("go on") + " --budget USD"}}
+	case f.BudgetUSD > 0:
+		return []Step{look, {"go on with a budget that holds that request", r.goOn("go on") + " --budget " + USD(f.BudgetUSD).Typed()}}
 	}
 	return []Step{look, {"go on with", r.goOn(cmp.Or(failureHints[f.Kind], "what to do about it"))}}
 }
 
 // failureHints are the words that a person gives who goes on.
 var failureHints = map[FailureKind]string{
-	FailedChecks: "how to mend it", FailedSession: "go on", FailedBlocked: "what it lacked", FailedReview: "what counts",
+	FailedChecks: "how to mend it", FailedSession: "go on", FailedBudget: "go on", FailedBlocked: "what it lacked", FailedReview: "what counts",
 	FailedNothing: "what is missing", FailedRejected: "what to do instead", FailedPlan: "the goal in smaller steps",
 }
 

@@ -22,8 +22,8 @@ type Outcome struct {
 	Complexity Complexity   `json:"complexity"` // by the size, as the run counts it
 	Complete   bool         `json:"complete"`
 	Attempts   int          `json:"attempts"`
-	// Level is that of the first attempt; empty: its role's own models. Raised is by
-	// how many levels failures of the work raised the last one.
+	// Level is that of the first attempt; empty: its role's own models, or one that a person
+	// chose meanwhile. Raised is by how many levels failures of the work raised the last one.
 	Level  Level `json:"level,omitempty"`
 	Raised int   `json:"raised,omitempty"`
 	// Tries are the attempts by whoever worked, in their order; Review is all that
@@ -57,13 +57,40 @@ type Effort struct {
 // Add sums two.
 func (e Effort) Add(f Effort) Effort { return Effort{e.Turns + f.Turns, e.Usage.Add(f.Usage)} }
 
-// Try is one attempt at a contract.
+// Try is one attempt at a contract: what each model took of it, the first to answer first.
 type Try struct {
+	Parts []Part `json:"by"`
+}
+
+// Part is what one model took of an attempt: the answers that it gave, and what was paid for
+// it, be it without an answer.
+type Part struct {
 	Effort
-	Model    string  `json:"model"` // asked first: provider/model
+	Model    string  `json:"model"` // provider/model
 	Tokens   int64   `json:"tokens"`
 	CostUSD  float64 `json:"cost_usd"`
 	Unpriced bool    `json:"unpriced,omitempty"`
+}
+
+// Add takes in what a model took.
+func (t *Try) Add(p Part) {
+	i := slices.IndexFunc(t.Parts, func(o Part) bool { return o.Model == p.Model })
+	if i < 0 {
+		t.Parts = append(t.Parts, p)
+		return
+	}
+	to := &t.Parts[i]
+	to.Effort, to.Unpriced = to.Effort.Add(p.Effort), to.Unpriced || p.Unpriced
+	to.Tokens, to.CostUSD = to.Tokens+p.Tokens, USD(to.CostUSD+p.CostUSD).Float()
+}
+
+// most is how many answers whoever gave most of them gave. The attempt is theirs, however it
+// ended: who stood in for some answers neither brought it to its end nor failed at it.
+func (t Try) most() (turns int64) {
+	for _, p := range t.Parts {
+		turns = max(turns, p.Turns)
+	}
+	return turns
 }
 
 // AtOnce tells whether the first attempt was the last.
@@ -72,7 +99,9 @@ func (o Outcome) AtOnce() bool { return o.Complete && o.Attempts == 1 }
 // work is all that was done, without what critics did.
 func (o Outcome) work() (e Effort) {
 	for _, t := range o.Tries {
-		e = e.Add(t.Effort)
+		for _, p := range t.Parts {
+			e = e.Add(p.Effort)
+		}
 	}
 	return e
 }
@@ -83,7 +112,7 @@ type Rate struct {
 	Complete    int     `json:"complete"`
 	SuccessRate float64 `json:"success_rate"` // of 1
 	// First attempts are those that began a contract. Of a model they are those that
-	// it made.
+	// it made: in which no other gave more of the answers.
 	FirstAttempts  int     `json:"first_attempts"`
 	FirstSuccesses int     `json:"first_successes"`
 	FirstRate      float64 `json:"first_success_rate"`
@@ -161,9 +190,9 @@ type Stats struct {
 	ByComplexity map[Complexity]Rate `json:"by_complexity"`
 }
 
-// StatsOf sums outcomes up. A contract counts for each model that made an attempt
-// at it, with what that attempt took, and is complete for the one that made the
-// last.
+// StatsOf sums outcomes up. A contract counts for each model that gave most of the answers
+// of an attempt at it, and is complete for the one that did so in the last; what a model
+// took counts for it wherever it answered.
 func StatsOf(all []Outcome) Stats {
 	whole := func(o Outcome) share {
 		return share{
@@ -188,6 +217,7 @@ func StatsOf(all []Outcome) Stats {
 // share is what of a contract counts in a rate.
 type share struct {
 	complete, first, held, unpriced bool
+	helped                          bool // it made no attempt of its own: only what it took counts
 	attempts                        int
 	tokens                          int64
 	usd, seconds                    float64
@@ -210,15 +240,21 @@ func modelRates(all []Outcome) map[string]Rate {
 	for _, o := range all {
 		of := map[string]share{}
 		for i, t := range o.Tries {
-			s, last := of[t.Model], i == len(o.Tries)-1
-			s.first = s.first || i == 0
-			s.held = s.held || i == 0 && o.AtOnce()
-			s.complete = s.complete || last && o.Complete
-			s.attempts++
-			s.tokens, s.usd, s.unpriced = s.tokens+t.Tokens, s.usd+t.CostUSD, s.unpriced || t.Unpriced
-			of[t.Model] = s
+			most, last := t.most(), i == len(o.Tries)-1
+			for _, p := range t.Parts {
+				s := of[p.Model]
+				if p.Turns > 0 && p.Turns == most {
+					s.first = s.first || i == 0
+					s.held = s.held || i == 0 && o.AtOnce()
+					s.complete = s.complete || last && o.Complete
+					s.attempts++
+				}
+				s.tokens, s.usd, s.unpriced = s.tokens+p.Tokens, s.usd+p.CostUSD, s.unpriced || p.Unpriced
+				of[p.Model] = s
+			}
 		}
 		for m, s := range of {
+			s.helped = s.attempts == 0
 			by[m] = append(by[m], s)
 		}
 	}
@@ -233,13 +269,16 @@ func rate(shares []share) (r Rate) {
 	var tokens []int64
 	var usd, seconds []float64
 	for _, s := range shares {
+		r.Tokens, r.CostUSD, r.Seconds = r.Tokens+s.tokens, r.CostUSD+s.usd, r.Seconds+s.seconds
+		r.Unpriced = r.Unpriced || s.unpriced
+		if s.helped {
+			continue
+		}
 		r.Contracts++
 		r.Attempts += s.attempts
 		r.Complete += one(s.complete)
 		r.FirstAttempts += one(s.first)
 		r.FirstSuccesses += one(s.held)
-		r.Tokens, r.CostUSD, r.Seconds = r.Tokens+s.tokens, r.CostUSD+s.usd, r.Seconds+s.seconds
-		r.Unpriced = r.Unpriced || s.unpriced
 		tokens, usd, seconds = append(tokens, s.tokens), append(usd, s.usd), append(seconds, s.seconds)
 	}
 	r.SuccessRate, r.FirstRate = part(r.Complete, r.Contracts), part(r.FirstSuccesses, r.FirstAttempts)

@@ -13,8 +13,8 @@ import (
 func ended(role RoleID, size Complexity, complete bool, turns ...int64) Outcome {
 	o := Outcome{Role: role, Duty: DutyWork, Complexity: size, Complete: complete, Attempts: len(turns), Mode: ModeMultiAgent, Seconds: 10}
 	for i, n := range turns {
-		t := Try{Model: fmt.Sprintf("p/m%d", i), Effort: Effort{n, Usage{In: 1000 * n, Out: 100 * n}}, Tokens: 1100 * n, CostUSD: float64(n)}
-		o.Tries, o.Tokens, o.CostUSD = append(o.Tries, t), o.Tokens+t.Tokens, o.CostUSD+t.CostUSD
+		p := Part{Model: fmt.Sprintf("p/m%d", i), Effort: Effort{n, Usage{In: 1000 * n, Out: 100 * n}}, Tokens: 1100 * n, CostUSD: float64(n)}
+		o.Tries, o.Tokens, o.CostUSD = append(o.Tries, Try{[]Part{p}}), o.Tokens+p.Tokens, o.CostUSD+p.CostUSD
 	}
 	return o
 }
@@ -61,6 +61,37 @@ func TestStatsOf(t *testing.T) {
 	}
 	if diff := cmp.Diff(Rate{}, StatsOf(nil).Total); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Where several models answered in an attempt it is that of whoever gave most of the
+// answers; each is paid for what it took.
+func TestStatsOfWhoAnswered(t *testing.T) {
+	of := func(complete bool, parts ...Part) Outcome {
+		o := Outcome{Duty: DutyWork, Complete: complete, Attempts: 1, Tries: []Try{{}}}
+		for _, p := range parts {
+			o.Tries[0].Add(p)
+		}
+		return o
+	}
+	answered := func(model string, turns int64) Part { return Part{Model: model, Effort: Effort{Turns: turns}} }
+	paid := func(model string, usd float64) Part { return Part{Model: model, Tokens: 10, CostUSD: usd} }
+	got := StatsOf([]Outcome{
+		of(true, answered("p/first", 1), answered("p/other", 3), paid("p/first", 1), paid("p/other", 2)),
+		of(false, answered("p/first", 2), answered("p/other", 2), paid("p/first", 1), paid("p/other", 0.5)),
+		of(true, answered("p/other", 1), paid("p/other", 1), paid("p/lost", 4)),
+	}).ByModel
+	for model, want := range map[string]Rate{
+		"p/first": {Contracts: 1, FirstAttempts: 1, Attempts: 1, Tokens: 20, MedianTokens: 10, CostUSD: 2, MedianCostUSD: 1},
+		"p/other": {
+			Contracts: 3, Complete: 2, SuccessRate: 2.0 / 3, FirstAttempts: 3, FirstSuccesses: 2, FirstRate: 2.0 / 3, Attempts: 3,
+			Tokens: 30, MedianTokens: 10, CostUSD: 3.5, MedianCostUSD: 1,
+		},
+		"p/lost": {Tokens: 10, CostUSD: 4},
+	} {
+		if diff := cmp.Diff(want, got[model], cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s: %s", model, diff)
+		}
 	}
 }
 

@@ -206,4 +206,17 @@ type (
 		Before string `json:"before"`
 		By     string `json:"by"`
 	}
+	// Charged says that a request was charged whose answer was lost or broke off, and what the
+	// run has spent with it: no turn tells of it before it ends.
+	Charged struct {
+		Node   string  `json:"node"`
+		USD    float64 `json:"cost_usd"`
+		Tokens int64   `json:"tokens"`
+		Run    Spent   `json:"run"`
+	}
 )
+
+func (Charged) kind() (EventType, Category) { return "charged", CategoryState }
+
+// ModelChosenType is the type of the event of a person's choice.
+const ModelChosenType EventType = "model_chosen"

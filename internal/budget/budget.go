@@ -116,7 +116,8 @@ func Release(tx *store.Tx, run agency.RunID, key string) error {
 
 // Charge turns a reservation into spending at its full worst case: the answer
 // was lost, and nobody knows what the provider counted. counted is what it had
-// told by then, which is booked where it is more than the reservation.
+// told by then, which is booked where it is more than the reservation. The log tells it
+// at once.
 func Charge(tx *store.Tx, run agency.RunID, key string, counted Bill) error {
 	r, err := readRequest(tx, run, key)
 	if err != nil || r.state != "reserved" {
@@ -128,7 +129,17 @@ func Charge(tx *store.Tx, run agency.RunID, key string, counted Bill) error {
 		return err
 	}
 	tellEnded(tx, run, key, agency.Money(money))
-	return move(tx, run, r, money, tokens, 0)
+	if err := move(tx, run, r, money, tokens, 0); err != nil {
+		return err
+	}
+	root, err := readNode(tx, run, Root)
+	if err != nil {
+		return err
+	}
+	_, err = event.Append(tx, agency.NewEvent(run, agency.SeverityDebug, "what a lost answer may cost is charged: "+agency.Money(money).Amount(counted.Unpriced), agency.Charged{
+		Node: r.node, USD: agency.Money(money).Float(), Tokens: tokens, Run: agency.Spent{USD: agency.Money(root.spentMoney).Float(), Tokens: root.spentTokens},
+	}))
+	return err
 }
 
 // ChargeLost charges every reservation that a superseded host left behind and

@@ -132,6 +132,15 @@ type Line struct {
 // Lines is everything a run spent, by agent, model and contract.
 func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "0") }
 
+// ByModel is what the requests of a node spent, by the model that answered or, where no answer
+// came, was asked. Of Usage it knows nothing.
+func ByModel(q store.Querier, run agency.RunID, node string) ([]Line, error) {
+	return store.All(q, func(row store.Scanner) (l Line, err error) {
+		err = row.Scan(&l.Model, &l.Requests, &l.Lost, &l.Billed, (*int64)(&l.Money), &l.Unpriced)
+		return l, err
+	}, selectByModel, string(run), node)
+}
+
 // Spent is everything a run spent, in one sum.
 func Spent(q store.Querier, run agency.RunID) (t Total, err error) {
 	var money int64

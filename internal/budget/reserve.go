@@ -85,12 +85,9 @@ func (a Allowance) Refuse(need agency.Money) *Exhausted {
 	return a.names(&Exhausted{Node: a.Name, Limit: "usd", Left: max(0, a.Left).String(), Need: need.String(), Outstanding: a.Held > 0, Money: need})
 }
 
-func (e *Exhausted) named(run agency.RunID) error {
-	if e.Above != "" {
-		return agency.Errorf(agency.KindExhausted, "%w", e)
-	}
-	return agency.Errorf(agency.KindExhausted, "%w", e).WithMend("agency approve %s --budget USD", run)
-}
+// named is the error of a refusal. What mends it the gate says at which a person is asked: it
+// knows the sum.
+func (e *Exhausted) named() error { return agency.Errorf(agency.KindExhausted, "%w", e) }
 
 func (e *Exhausted) Error() string {
 	switch {
@@ -169,7 +166,7 @@ func hold(tx *store.Tx, run agency.RunID, r Request, have request) (out int64, e
 	limits := append(chain[:len(chain):len(chain)], r.Allowance.node(have.money)...)
 	for _, n := range limits {
 		if refused := n.refuses(r, least); refused != nil {
-			return 0, r.Allowance.names(refused).named(run)
+			return 0, r.Allowance.names(refused).named()
 		}
 		out = n.fits(r, least, out)
 	}
@@ -256,7 +253,7 @@ func first(tx *store.Tx, run agency.RunID, r Request, limits []node, least int64
 			e.Limit, e.Left, e.Need = "tokens", fmt.Sprint(tokens), fmt.Sprint(r.In+least)
 			e.Money, e.Tokens = 0, r.In+least
 		}
-		return r.Allowance.names(e).named(run)
+		return r.Allowance.names(e).named()
 	}
 	return nil
 }

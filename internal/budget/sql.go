@@ -114,6 +114,10 @@ FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
 GROUP BY agent, role, tier, model, contract_id, hour ORDER BY agent, model, contract_id, hour`
 }
 
+// selectByModel sums what a node's own requests spent, by the model that each was settled for.
+const selectByModel = `SELECT model, count(*), sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END), sum(tokens), sum(money), max(unpriced)
+FROM budget_requests WHERE run_id = ? AND node = ? AND state IN ('settled', 'lost') GROUP BY model ORDER BY model`
+
 // selectAfter reads the requests of a run that were reserved after one, however they stand.
 const selectAfter = `SELECT n, state, agent, role, tier, model, contract_id, node, tokens_in, tokens_cached, tokens_write, tokens_out, tokens, money, unpriced, estimated
 FROM budget_requests WHERE run_id = ? AND n > ? ORDER BY n`

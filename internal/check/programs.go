@@ -35,24 +35,43 @@ type Need struct {
 	Line    string
 	Script  string
 	// After are the places, in the list, of earlier needs that may have installed
-	// this one: it is certainly missing only where none of them can run.
+	// this one: it is missing only where none of them can run.
 	After []int
+	// Built are those of the build, which may make something of the sort though it is no
+	// setup: where one of them can run, or Doubt says that something else may, nobody knows.
+	Built []int
+	Doubt bool
 }
 
 // Needs are the programs that the commands of a checkout certainly start, in the
 // order setup, build, typecheck, lint, test, each once a command. What a shell
 // decides only while it reads the line is left out, and so is whatever an earlier
-// call may have installed that is no need itself: what remains fails where it
-// and its After are missing.
+// call of setup or of the line itself may have installed that is no need itself: what
+// remains fails where it, its After and what was built are missing. What types and style
+// are checked with installs nothing for others.
 func Needs(cmds Commands, repo fs.FS) []Need { return readCommands(cmds, repo).found }
 
 func readCommands(cmds Commands, repo fs.FS) needs {
 	n := needs{find: finder{repo: ecosystem.Repo{FS: repo}}}
 	for _, kind := range cmds.Kinds() {
-		n.kind, n.line, n.unsure = kind, cmds.Command(kind).Line, false
+		n.kind, n.line, n.unsure, n.may = kind, cmds.Command(kind).Line, false, n.setup
+		n.after = slices.Clone(n.after)
 		n.read(n.line, ".")
+		switch kind {
+		case agency.CheckSetup:
+			n.setup = n.may
+		case agency.CheckBuild:
+			n.built = n.may
+		}
 	}
 	return n
+}
+
+// may is what may have installed programs by now: the needs whose programs do, and whether
+// something that is no need does.
+type may struct {
+	installed bool
+	after     []int
 }
 
 // needs reads commands in the order in which they run.
@@ -67,10 +86,10 @@ type needs struct {
 
 	begun []Start
 
-	unsure    bool // the line says itself where programs lie
-	installed bool // an earlier call may have installed some
-	// after are the needs whose programs may have installed some.
-	after []int
+	unsure bool // the line says itself where programs lie
+	may         // the calls before, of the line and of setup
+	setup  may
+	built  may // those of the build, with setup
 }
 
 // read reads a line that starts in a folder.
@@ -361,6 +380,9 @@ func (n *needs) add(need Need, sure bool) int {
 	need.Command, need.Line, need.Script = n.kind, n.line, n.script
 	if !slices.Contains(programs().Toolchain, need.Name) {
 		need.After = slices.Clone(n.after)
+		if n.kind != agency.CheckBuild {
+			need.Built, need.Doubt = slices.Clone(n.built.after), n.built.installed
+		}
 	}
 	if i := slices.IndexFunc(n.found, func(o Need) bool { return o.Command == need.Command && o.Same(need) }); i >= 0 {
 		return i

@@ -106,22 +106,31 @@ func TestNeedsBehindSetup(t *testing.T) {
 	}
 }
 
-// A program that nobody knows may install others, unless it is missing itself:
-// each command says what it needs, and after which others.
+// A program that nobody knows may install others, unless it is missing itself: in its
+// own line, where it is of setup, and perhaps where it builds. Each command says what it
+// needs, and after which others.
 func TestNeedsBehindUnknownPrograms(t *testing.T) {
 	repo := fstest.MapFS{"package.json": {Data: []byte(`{"scripts": {"build": "own-scripts build", "test": "own-scripts test && npm run size", "size": "own-limit"}}`)}}
-	var got []string
-	for _, n := range check.Needs(check.Commands{Build: "npm run build", Lint: "odd-lint || true", Test: "npm test"}, repo) {
-		got = append(got, fmt.Sprintf("%s %s %v", n.Command, n.Name, n.After))
-	}
-	if diff := cmp.Diff([]string{"build npm []", "build own-scripts []", "test npm []", "test npm []"}, got); diff != "" {
-		t.Error(diff) // what may be skipped may have installed whatever follows
-	}
-	got = nil
-	for _, n := range check.Needs(check.Commands{Build: "npm run build", Test: "npm test"}, repo) {
-		got = append(got, fmt.Sprintf("%s %s %v", n.Command, n.Name, n.After))
-	}
-	if diff := cmp.Diff([]string{"build npm []", "build own-scripts []", "test npm []", "test own-scripts [1]", "test npm []", "test own-limit [1 3]"}, got); diff != "" {
-		t.Error(diff)
+	for name, tt := range map[string]struct {
+		cmds check.Commands
+		want []string
+	}{
+		"the line itself and the build": {
+			check.Commands{Build: "npm run build", Lint: "odd-lint || true", Typecheck: "./types", Test: "npm test"},
+			[]string{"build npm [] [] false", "build own-scripts [] [] false", "test npm [] [] false", "test own-scripts [] [1] false", "test npm [] [] false", "test own-limit [3] [1] false"},
+		},
+		"a build that may be skipped": {
+			check.Commands{Build: "odd || true", Test: "no-such-runner"}, []string{"test no-such-runner [] [] true"},
+		},
+		"setup":                        {check.Commands{Setup: "odd", Build: "npm run build", Test: "other"}, []string{"setup odd [] [] false", "build npm [] [] false", "build own-scripts [0] [] false", "test other [0] [0 2] false"}},
+		"a setup that nobody can read": {check.Commands{Setup: "./setup.sh", Lint: "pytest", Test: "pytest"}, nil},
+	} {
+		var got []string
+		for _, n := range check.Needs(tt.cmds, repo) {
+			got = append(got, fmt.Sprintf("%s %s %v %v %v", n.Command, n.Name, n.After, n.Built, n.Doubt))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }

@@ -75,7 +75,7 @@ type Provider struct {
 	API      string `json:"api,omitempty" doc:"which of OpenAI's APIs; chat where empty" enum:",chat,responses"`
 	Thinking int    `json:"thinking_tokens,omitempty" doc:"Anthropic: how many tokens of an answer the model may think, at least 1024; 0: as the catalogue of models has it; -1: none" min:"-1" max:"1000000"`
 	Script   string `json:"script,omitempty" doc:"rehearsal script file; empty: the embedded one" expand:"true"`
-	MaxWait  int    `json:"max_wait_minutes,omitempty" doc:"minutes for which one request waits at most while the provider limits the rate, as long as it asks each time; no such wait is work; 0: 60; where another model of the list comes after it, 5" min:"0" max:"1440"`
+	MaxWait  int    `json:"max_wait_minutes,omitempty" doc:"minutes for which one request waits at most while the provider limits the rate, as long as it asks each time, also where the host is ended meanwhile; no such wait is work; 0: 60; where another model of the list comes after it, 5" min:"0" max:"1440"`
 	Header   int    `json:"first_byte_seconds,omitempty" doc:"seconds until an answer begins, else the request counts as hanging and is sent again; 0: 180, and 600 at an address of this machine, whose models read long prompts slowly" min:"0" max:"86400"`
 	Idle     int    `json:"idle_seconds,omitempty" doc:"seconds between two pieces of an answer, likewise; 0: 120" min:"0" max:"86400"`
 }

@@ -238,11 +238,14 @@ func (m Machine) checkCommands() []Finding {
 		fs = append(fs, ok("commands", "%s", m.lines()))
 	}
 	for _, l := range m.Lacks {
-		level := warn
-		if l.Refused() {
+		level, says := warn, "cannot start"
+		switch {
+		case l.Refused():
 			level = bad
+		case l.Perhaps:
+			says = "may be unable to start, unless the build brings what is missing"
 		}
-		fs = append(fs, level("commands."+string(l.Command), l.Mend, "`%s` cannot start: %s", l.Line, l.What))
+		fs = append(fs, level("commands."+string(l.Command), l.Mend, "`%s` %s: %s", l.Line, says, l.What))
 	}
 	if m.Absent != nil {
 		fs = append(fs, ofError("commands", m.Absent))

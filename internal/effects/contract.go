@@ -225,7 +225,8 @@ func dutyOf(c agency.Contract) agency.Duty {
 	return agency.DutyWork
 }
 
-// addRoute adds on which level its role began, and how far its failures raised it.
+// addRoute adds on which level its role began, and how far its failures raised it. Where a
+// person had another model asked, what came of it tells nothing of a level.
 func addRoute(q store.Querier, c agency.Contract, o *agency.Outcome) error {
 	all, err := event.Of[agency.ModelRouted](q, event.Filter{Run: c.RunID, Contract: c.ID, Types: []agency.EventType{agency.ModelRoutedType}})
 	for _, told := range all {
@@ -237,32 +238,49 @@ func addRoute(q store.Querier, c agency.Contract, o *agency.Outcome) error {
 		}
 		o.Raised = max(o.Raised, told.Detail.Up)
 	}
+	if err != nil || o.Level == "" {
+		return err
+	}
+	chosen, err := event.Of[agency.ModelChosen](q, event.Filter{Run: c.RunID, Types: []agency.EventType{agency.ModelChosenType}})
+	for _, told := range chosen {
+		if whom := told.Detail.Whom; whom == "" || whom == string(c.AssignedRole) || whom == string(o.Level) {
+			o.Level = ""
+		}
+	}
 	return err
 }
 
-// addTries adds who worked in each attempt, and what critics did.
+// addTries adds which models worked in each attempt, and what critics did.
 func addTries(q store.Querier, c agency.Contract, o *agency.Outcome) error {
 	done, err := record.Efforts(q, c.RunID, c.ID)
 	if err != nil {
 		return err
 	}
-	last := 0
+	last, counted := 0, agency.SessionID("")
 	for _, w := range done {
 		o.Unpriced = o.Unpriced || w.Unpriced
 		if w.Role != c.AssignedRole && (w.Role == agency.RoleReviewer || w.Role == agency.RoleVerifier) {
 			o.Review = o.Review.Add(w.Effort)
 			continue
 		}
-		spent, err := budget.Read(q, c.RunID, budget.SessionNode(w.ID))
-		if err != nil && agency.KindOf(err) != agency.KindNotFound {
-			return err
-		}
 		if w.Attempt != last { // others of the attempt are its later conversations
-			o.Tries, last = append(o.Tries, agency.Try{Model: w.Model}), w.Attempt
+			o.Tries, last = append(o.Tries, agency.Try{}), w.Attempt
 		}
 		t := &o.Tries[len(o.Tries)-1]
-		t.Effort, t.Unpriced = t.Add(w.Effort), t.Unpriced || w.Unpriced
-		t.Tokens, t.CostUSD = t.Tokens+spent.Tokens, agency.USD(t.CostUSD+spent.Money.Float()).Float()
+		if w.Model != "" {
+			t.Add(agency.Part{Model: w.Model, Effort: w.Effort, Unpriced: w.Unpriced})
+		}
+		if w.ID == counted {
+			continue
+		}
+		counted = w.ID
+		spent, err := budget.ByModel(q, c.RunID, budget.SessionNode(w.ID))
+		if err != nil {
+			return err
+		}
+		for _, l := range spent {
+			t.Add(agency.Part{Model: l.Model, Tokens: l.Billed, CostUSD: l.Money.Float(), Unpriced: l.Unpriced})
+		}
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (g *Program) run(ctx context.Context, c command) ([]byte, error) {
 		out.max = g.opts.OutputCap
 	}
 	cmd.Stdout = out
-	stderr := &tail{max: stderrCap}
+	stderr := &text.Tail{Most: stderrCap}
 	cmd.Stderr = stderr
 	cmd.WaitDelay = killDelay
 	isolate(cmd)
@@ -122,7 +122,7 @@ func (g *Program) run(ctx context.Context, c command) ([]byte, error) {
 		return out.buf.Bytes(), agency.Errorf(agency.KindExhausted, "git %s wrote more than %d bytes: %w", c.args[0], out.max, errOver)
 	}
 	if err != nil {
-		return out.buf.Bytes(), g.explain(ctx, c.dir, c.args[0], err, stderr.String())
+		return out.buf.Bytes(), g.explain(ctx, c.dir, c.args[0], err, endOf(stderr))
 	}
 	return out.buf.Bytes(), nil
 }
@@ -144,10 +144,11 @@ func (g *Program) once(ctx context.Context, c command) (out []byte, err error) {
 		}
 		return out, err
 	}
-	kept := &tail{max: answerMost}
+	kept := &text.Tail{Most: answerMost}
 	c.stdout = io.MultiWriter(c.stdout, kept)
-	if _, err = g.run(ctx, c); err == nil && !kept.cut {
-		g.answers.put(key, string(kept.b))
+	_, err = g.run(ctx, c)
+	if said, whole := kept.End(); err == nil && whole {
+		g.answers.put(key, said)
 	}
 	return nil, err
 }
@@ -294,25 +295,10 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.buf.Write(p)
 }
 
-// tail keeps the last max bytes.
-type tail struct {
-	b   []byte
-	max int
-	cut bool
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	if len(t.b) > t.max {
-		t.cut = true
-		t.b = append(t.b[:0], t.b[len(t.b)-t.max:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	s := strings.ToValidUTF8(string(t.b), "?")
-	if t.cut {
+// endOf is the end of an output for people.
+func endOf(t *text.Tail) string {
+	s, whole := t.End()
+	if s = strings.ToValidUTF8(s, "?"); !whole {
 		s = text.Ellipsis + s
 	}
 	return s

@@ -269,9 +269,26 @@ func recordResult(tx *store.Tx, id agency.RunID, end mode.Result) error {
 		return err
 	}
 	if state == agency.StateFailed {
+		if end.Failure.Kind == agency.FailedBudget {
+			if end.Failure.BudgetUSD, err = lacked(tx, id); err != nil {
+				return err
+			}
+		}
 		return registry.Fail(tx, id, end.Failure)
 	}
 	return registry.SetState(tx, id, state, end.Reason)
+}
+
+// lacked is the smallest limit in dollars that would have held the request for which a person
+// granted no more; 0 where no sum in dollars would.
+func lacked(q store.Querier, id agency.RunID) (usd float64, err error) {
+	gates, err := registry.Gates(q, id)
+	for _, g := range gates {
+		if g.Kind == agency.GateBudget && g.Grant != nil {
+			usd = g.Grant.EnoughUSD
+		}
+	}
+	return usd, err
 }
 
 // recordCancelled ends a cancelled run. One whose work is in the target already has

@@ -146,7 +146,7 @@ func held(ctx context.Context, run *workspace.Run, ref, branch string, s standin
 	case !s.held:
 		return "", nil
 	case s.apart:
-		return fmt.Sprintf("%s was moved to %.10s while it was checked out: what is there is not part of the work; mend: git branch NEWNAME %s && git branch -f %s %s", branch, s.user, branch, branch, s.head), nil
+		return fmt.Sprintf("%s was moved to %.10s while it was checked out: what is there is not part of the work; mend: git branch %[1]s-own %[2]s && git branch -f %[1]s %[3]s", branch, s.user, s.head), nil
 	}
 	at, err := checkoutsOf(ctx, run, ref)
 	return heldWords(branch, s.user, at), err

@@ -90,7 +90,8 @@ func TestCommitOnAHeldBranch(t *testing.T) {
 	hers := w.repo.Commit("hers")
 	w.repo.Git("switch", "-q", target)
 	head, err := w.queue().Head(t.Context(), "head", land.BranchSpec{Run: runID})
-	if err != nil || head.Head != first.Landed.Commit || !strings.Contains(head.Held, "was moved to "+string(hers)[:10]) {
+	if err != nil || head.Head != first.Landed.Commit || !strings.Contains(head.Held, "was moved to "+string(hers)[:10]) ||
+		!strings.Contains(head.Held, "git branch "+branch+"-own "+string(hers)+" && git branch -f "+branch+" "+string(first.Landed.Commit)) {
 		t.Errorf("%+v, %v", head, err)
 	}
 	if w.repo.Rev("refs/heads/"+branch) != hers {

@@ -133,7 +133,7 @@ func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (
 	q.o.reached("branch.after")
 	if blocked := (*git.Blocked)(nil); errors.As(err, &blocked) {
 		return b, agency.Errorf(agency.KindInvalid, "the run's branch cannot be made: %w", err).
-			WithMend("set branch_prefix in agency.yaml to a word that is no branch, or: git branch -m %s NEWNAME", strings.TrimPrefix(blocked.By, "refs/heads/"))
+			WithMend("set branch_prefix in agency.yaml to a word that is no branch, or: git branch -m %[1]s %[1]s-own", strings.TrimPrefix(blocked.By, "refs/heads/"))
 	}
 	return b, mendable(err)
 }
@@ -176,7 +176,7 @@ func ours(ctx context.Context, run *workspace.Run, ref string, head agency.OID, 
 	}
 	short := strings.TrimPrefix(ref, "refs/heads/")
 	return agency.Errorf(agency.KindConflict, "branch %s exists and is not of this run", short).
-		WithMend("git branch -m %s NEWNAME", short)
+		WithMend("git branch -m %[1]s %[1]s-own", short)
 }
 
 // pinDirty brings the commit of --include-dirty into the user's repository,

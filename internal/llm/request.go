@@ -31,6 +31,9 @@ type Request struct {
 	// Cache names what requests have in common that begin alike, for OpenAI, which sends
 	// those of a name to where their prefix is kept; empty: nothing is said.
 	Cache string
+	// Waited is how long this request has waited already while the rate was limited, before it
+	// was sent by this process, by the name of a model in a list. It is not sent.
+	Waited map[string]time.Duration
 }
 
 // DefaultMaxOutput is the output limit, in tokens, of a request that names

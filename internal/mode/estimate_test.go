@@ -59,7 +59,7 @@ func TestPlanGateEstimatesByPast(t *testing.T) {
 	in.PlanGate, in.Routing = true, routing
 	did := agency.Effort{Turns: 4, Usage: agency.Usage{In: 9000, Out: 1000}}
 	s.past(agency.EnoughPast, agency.Outcome{
-		Role: "scaffolder", Complexity: agency.Small, Complete: true, Attempts: 1, Tries: []agency.Try{{Model: "p/m", Effort: did}},
+		Role: "scaffolder", Complexity: agency.Small, Complete: true, Attempts: 1, Tries: []agency.Try{{Parts: []agency.Part{{Model: "p/m", Effort: did}}}},
 	})
 	s.plans = []session.Outcome{plan(part("a"), part("b"))}
 	s.run(Team, in)

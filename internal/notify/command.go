@@ -40,7 +40,7 @@ func (s Sender) command(ctx context.Context, line string, what About) error {
 	if err != nil {
 		return err
 	}
-	var out tail
+	out := text.Tail{Most: maxSaid}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env = "/", commandEnv(os.Environ(), what)
 	if home, err := os.UserHomeDir(); err == nil {
@@ -55,11 +55,11 @@ func (s Sender) command(ctx context.Context, line string, what About) error {
 	ended := (*exec.ExitError)(nil)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return refused("it was ended after %s%s", limit, out.said()).WithMend("have it begin what takes long with setsid, without its output")
+		return refused("it was ended after %s%s", limit, said(&out)).WithMend("have it begin what takes long with setsid, without its output")
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &ended):
-		return refused("it ended with code %d%s", ended.ExitCode(), out.said()).WithMend("mend the command in your own file")
+		return refused("it ended with code %d%s", ended.ExitCode(), said(&out)).WithMend("mend the command in your own file")
 	case errors.Is(err, exec.ErrWaitDelay), err == nil:
 		return nil
 	}
@@ -90,18 +90,10 @@ func commandEnv(host []string, what About) []string {
 // maxSaid is how much of a command's output is kept, from its end.
 const maxSaid = 1 << 10
 
-// tail keeps the end of what is written.
-type tail struct{ kept []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p[max(0, len(p)-maxSaid):]...)
-	t.kept = t.kept[max(0, len(t.kept)-maxSaid):]
-	return len(p), nil
-}
-
 // said is the end of an output in one line; "" where there is none.
-func (t *tail) said() string {
-	if s := text.OneLine(strings.ToValidUTF8(string(t.kept), ""), maxSaid); s != "" {
+func said(t *text.Tail) string {
+	end, _ := t.End()
+	if s := text.OneLine(strings.ToValidUTF8(end, ""), maxSaid); s != "" {
 		return ": " + s
 	}
 	return ""

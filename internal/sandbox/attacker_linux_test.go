@@ -48,6 +48,7 @@ func attackers() map[string]func([]string) error {
 		},
 		"hard link":   hardLink,
 		"serve":       func([]string) error { return serving() },
+		"threads":     threading,
 		"give folder": func([]string) error { return giveFolder() },
 		"take folder": func([]string) error { return takeFolder() },
 		"dial":        func(a []string) error { return dialed(a[0], a[1]) },

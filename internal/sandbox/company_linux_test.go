@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,11 +19,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"agency/internal/linux"
 	"agency/internal/linux/landlock"
 )
 
 // port is where the servers of these tests listen, in a network that is theirs.
 const port = "127.0.0.1:4242"
+
+// threading has so many threads, for ever.
+func threading(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	var begun sync.WaitGroup
+	for range n {
+		begun.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			begun.Done()
+			select {} // until it is killed
+		}()
+	}
+	begun.Wait()
+	fmt.Println("begun")
+	return unix.Pause()
+}
 
 // serving answers each connection, for ever.
 func serving() error {
@@ -364,6 +387,27 @@ func TestCompanyBomb(t *testing.T) {
 		if g.err != nil || g.res.Cause != CauseProcesses {
 			t.Errorf("%v %s %d", g.err, g.res.Cause, g.res.ExitCode)
 		}
+		mine := dial(w)
+		if mine.Beside = c; !reaches(t, r, mine) {
+			t.Error("who came before it was ended")
+		}
+	})
+}
+
+// Who has used up the tasks that it may have takes none from those beside it: who came
+// before goes on, and who comes after begins.
+func TestCompanyTasks(t *testing.T) {
+	if !linux.KernelAtLeast(6, 14) {
+		t.Skip("needs a wall of tasks in each namespace (Linux 6.14)")
+	}
+	company(t, func(t *testing.T, r *Runner, _ *Census) {
+		w := newWorkspace(t, attackerAt, attackerArg, "serve")
+		w.spec.Limits.Processes = 16
+		c := &Company{}
+		goOn(t, r, c, w.spec, "ready")
+		full := w.spec
+		full.Argv = []string{attackerAt, attackerArg, "threads", "400"} // of 16*8+64, and what numbers there are besides
+		goOn(t, r, c, full, "begun")
 		mine := dial(w)
 		if mine.Beside = c; !reaches(t, r, mine) {
 			t.Error("who came before it was ended")

@@ -343,11 +343,16 @@ func (b *box) openWay(st *streams, egress Outlet) error {
 	return err
 }
 
-// ready and held are those of the group, of which several commands ask.
+// ready and held are those of the group, of which several commands ask. Its wall of tasks is
+// above what the namespaces of all hold: one that has used up its own takes none from PID 1,
+// which could start no other then, nor from who came before. Kernels before 6.14 have no
+// walls of namespaces, and there it may.
 func (b *box) ready(l supervisor.Limits) error {
 	b.walls.Lock()
 	defer b.walls.Unlock()
-	return b.group.Ready(wallsOf(l))
+	w := wallsOf(l)
+	w.Tasks = (b.stay+1)*supervisor.MostTasks(l.Tasks) + initTasks
+	return b.group.Ready(w)
 }
 
 func (b *box) held() Cause {

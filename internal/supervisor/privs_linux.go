@@ -50,6 +50,10 @@ func (s *script) giveUp(landlocked bool) {
 // first round.
 const reservedPIDs = 300
 
+// MostTasks is how many tasks a command has at the most that may have so many, where its own
+// namespace holds it.
+func MostTasks(tasks int) int { return tasks + reservedPIDs }
+
 // limitTasks bounds the tasks of the namespace by the numbers there are for
 // them: the only wall against a fork bomb of the host's root without a cgroup.
 // It writes pid_max, on kernels where each pid namespace has its own
@@ -58,7 +62,7 @@ func (s *script) limitTasks(tasks int) {
 	if !linux.KernelAtLeast(6, 14) {
 		return
 	}
-	s.writeFile("tasks", "/proc/sys/kernel/pid_max", strconv.Itoa(tasks+reservedPIDs))
+	s.writeFile("tasks", "/proc/sys/kernel/pid_max", strconv.Itoa(MostTasks(tasks)))
 }
 
 // writeFile writes a file of the kernel's, where it can.

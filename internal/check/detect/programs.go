@@ -26,6 +26,10 @@ func AbsentPrograms(ctx context.Context, b Base) (notes []string, err error) {
 			refused = append(refused, l)
 			continue
 		}
+		if l.Perhaps {
+			notes = append(notes, fmt.Sprintf("%s may be unable to run, unless the build brings what is missing: %s; mend: %s", l.command(), l.What, l.Mend))
+			continue
+		}
 		noted = append(noted, l)
 		notes = append(notes, fmt.Sprintf("%s cannot run, and is red before and after: %s; mend: %s", l.command(), l.What, l.Mend))
 	}
@@ -63,8 +67,9 @@ func Lacking(ctx context.Context, b Base) (lacks []Lack, notes []string, err err
 				l.What, l.Mend = of.Fetches(ctx, m, n.Need)
 			}
 		}
-		if l.What == "" && certain(needs, absent, i) {
+		if l.What == "" && absent[i] && !runs(absent, n.After) {
 			l.What, l.Mend = lacking(m, n)
+			l.Perhaps = n.Doubt || runs(absent, n.Built)
 		}
 		if l.What != "" {
 			lacks = append(lacks, l)
@@ -73,21 +78,24 @@ func Lacking(ctx context.Context, b Base) (lacks []Lack, notes []string, err err
 	return lacks, notes, nil
 }
 
-// Lack is a need that is not met: what is missing, and what to do.
+// Lack is a need that is not met: what is missing, and what to do. Perhaps the build brings
+// it: nobody knows before it has run.
 type Lack struct {
 	check.Need
 	What, Mend string
+	Perhaps    bool
 }
 
 // Refused tells whether no run begins without it.
-func (l Lack) Refused() bool { return l.Command == agency.CheckTest || l.Command == agency.CheckSetup }
+func (l Lack) Refused() bool {
+	return !l.Perhaps && (l.Command == agency.CheckTest || l.Command == agency.CheckSetup)
+}
 
 func (l Lack) command() string { return fmt.Sprintf("commands.%s `%s`", l.Command, l.Line) }
 
-// certain tells whether a need is missing and nothing that runs before it may
-// have installed it.
-func certain(needs []check.Need, absent []bool, i int) bool {
-	return absent[i] && !slices.ContainsFunc(needs[i].After, func(by int) bool { return !absent[by] })
+// runs tells whether any of some needs is there.
+func runs(absent []bool, needs []int) bool {
+	return slices.ContainsFunc(needs, func(by int) bool { return !absent[by] })
 }
 
 // refusal says all that is missing, each thing once, and which commands cannot

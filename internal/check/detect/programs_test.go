@@ -52,7 +52,15 @@ func TestAbsentPrograms(t *testing.T) {
 				"no-such-limit, which script test of package.json starts, is neither in node_modules/.bin of the repository nor in PATH; nor can commands.build `npm run build`",
 		},
 		"behind another that is missing": {cmds: check.Commands{Lint: "no-such-lint .", Test: "no-such-runner"}, what: "commands.test `no-such-runner` cannot run: no-such-runner is not in PATH; commands.lint `no-such-lint .` cannot run either"},
-		"behind one that may install it": {cmds: check.Commands{Lint: "make -v", Test: "no-such-runner"}},
+		"behind one that only checks": {
+			files: map[string]string{"whatever.sh": ""}, cmds: check.Commands{Typecheck: "make -v", Lint: "./whatever.sh", Test: "no-such-runner"},
+			what: "commands.test `no-such-runner` cannot run: no-such-runner is not in PATH",
+		},
+		"behind one that may install it":      {cmds: check.Commands{Setup: "./whatever.sh", Lint: "true", Test: "no-such-runner"}},
+		"behind one of its own line":          {cmds: check.Commands{Test: "./whatever.sh && no-such-runner"}},
+		"behind a build":                      {cmds: check.Commands{Build: "./whatever.sh", Lint: "true", Test: "no-such-runner"}, note: "commands.test `no-such-runner` may be unable to run, unless the build brings what is missing: no-such-runner is not in PATH"},
+		"behind a build that is there":        {cmds: check.Commands{Build: "find .", Test: "no-such-runner"}, note: "commands.test `no-such-runner` may be unable to run"},
+		"behind a build that is missing, too": {cmds: check.Commands{Build: "no-such-build", Test: "no-such-runner"}, what: "commands.test `no-such-runner` cannot run"},
 		"in a part": {
 			files: map[string]string{"web/package.json": `{"scripts": {"test": "no-such-tape"}}`}, cmds: check.Commands{Test: "(cd web && npm test)"},
 			what: "node_modules/.bin of web", mend: "echo /web/node_modules/ >>.git/info/exclude && (cd web && npm install --no-save --no-package-lock no-such-tape)",

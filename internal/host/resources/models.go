@@ -69,7 +69,8 @@ func (m *Models) lineupOf(run agency.RunID, b *resources, refs []config.ModelRef
 		if err != nil {
 			return out, err
 		}
-		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: failover.Retry(one, failover.RetryOptions{Patience: patience(b.kept().Config.Providers[ref.Provider], i == len(refs)-1)}), Sees: Sees(m.known, b.kept().Config, ref)})
+		patient := failover.Retry(one, failover.RetryOptions{Patience: patience(b.kept().Config.Providers[ref.Provider], i == len(refs)-1), Name: ref.String()})
+		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: patient, Sees: Sees(m.known, b.kept().Config, ref)})
 		out.Sees = out.Sees || named[len(named)-1].Sees
 		out.Names = append(out.Names, ref.String())
 		// The smallest window of the list counts: each may have to take the

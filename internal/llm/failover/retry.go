@@ -16,8 +16,9 @@ type RetryOptions struct {
 	Tries int           // per request; default 6. A limited rate is waited out by time alone
 	Base  time.Duration // first wait, doubled each time; default 1 s
 	// Patience is how long a request waits in all while the provider limits the rate, as long
-	// as it wishes each time; default an hour.
+	// as it wishes each time; default an hour. What it has Waited by this Name counts.
 	Patience time.Duration
+	Name     string
 	// Random gives numbers in [0,1) for the jitter; default math/rand/v2.
 	Random func() float64
 	// Sleep waits or returns the context's error; default a timer.
@@ -67,7 +68,8 @@ func (r *retrying) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 	return func(yield func(llm.Event, error) bool) {
 		begin := r.opts.Now()
 		tries := map[llm.FaultKind]int{}
-		var waited time.Duration // because the rate is limited
+		before := req.Waited[r.opts.Name]
+		waited := before // because the rate is limited
 		for attempt := 1; ; attempt++ {
 			fault, done := forward(r.next.Ask(ctx, req), yield)
 			if done {
@@ -82,7 +84,7 @@ func (r *retrying) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 				waited += wait
 				of = attempt + 1 + int((r.opts.Patience-waited)/max(wait, time.Second))
 			} else {
-				wait, again = r.wait(fault, attempt-tries[llm.RateLimited], tries[fault.Kind], r.opts.Now().Sub(begin)-waited)
+				wait, again = r.wait(fault, attempt-tries[llm.RateLimited], tries[fault.Kind], r.opts.Now().Sub(begin)-(waited-before))
 			}
 			if !again {
 				yield(nil, fault)

@@ -33,7 +33,7 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 	st.charge(a.Answer)
 	var stored state
 	wall := took + st.Carry
-	st.Work, st.Carry = st.Work+took, 0
+	st.Work, st.Carry, st.Limited = st.Work+took, 0, nil
 	if t.Said {
 		st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
 	}

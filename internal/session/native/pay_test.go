@@ -3,6 +3,8 @@ package native
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,10 +136,22 @@ func TestTotalsAreOneNumber(t *testing.T) {
 			return err
 		})
 		var last agency.TurnCompleted
+		var told []string
 		for _, ev := range k.events() {
-			if ev.Type == "turn_completed" {
+			switch ev.Type {
+			case "turn_completed":
 				must(t, json.Unmarshal(ev.Details, &last))
+				told = append(told, "turn")
+			case "charged":
+				var lost agency.Charged
+				must(t, json.Unmarshal(ev.Details, &lost))
+				if told = append(told, "charged"); lost.Tokens == 0 || (lost.USD > 0) != priced || lost.Run.Tokens != last.Run.Tokens+lost.Tokens {
+					t.Errorf("%+v is told after %+v", lost, last.Run)
+				}
 			}
+		}
+		if got := strings.Join(told, " "); got != "charged turn charged turn" {
+			t.Errorf("what broke off is told late: %s", got)
 		}
 		if agency.USD(last.Run.USD) != run.Money || last.Run.Tokens != run.Tokens {
 			t.Errorf("the last event says %+v, the run has %+v", last, run)
@@ -294,3 +308,45 @@ func TestASessionWaitsForWhatOthersHold(t *testing.T) {
 
 // leftOf is what is left in dollars.
 func leftOf(s budget.State) float64 { return (s.Limits.Money - s.Money).Float() }
+
+// What was waited for a provider that limits the rate counts also where the host was ended
+// meanwhile; who resumes a run that gave up waits anew.
+func TestPatienceOutlivesItsHost(t *testing.T) {
+	k := newKit(t, budget.Limits{})
+	now := time.Now()
+	k.now = func() time.Time { return now }
+	limited := true
+	k.model.say = []any{func(context.Context, llm.Request) any {
+		if limited {
+			return &llm.Fault{Kind: llm.RateLimited, Provider: "test", RetryAfter: 40 * time.Minute}
+		}
+		return calls("read_file", `{"path":"main.txt"}`)
+	}, complete}
+	slept, left := 0, 40*time.Minute
+	died := errors.New("the host died in its wait")
+	k.lineup.Model = failover.Retry(k.model, failover.RetryOptions{Name: "test/model", Sleep: func(context.Context, time.Duration) error {
+		slept++
+		now = now.Add(left)
+		return died
+	}})
+	fails := func(waits int, how error) {
+		t.Helper()
+		slept = 0
+		_, err := k.do(t.Context(), spec())
+		if slept != waits || how != nil && !errors.Is(err, how) || how == nil && agency.KindOf(err) != agency.KindTransient {
+			t.Fatalf("waited %d times, want %d: %v", slept, waits, err)
+		}
+		k.takeOver()
+	}
+	left = 15 * time.Minute // of the 40
+	fails(1, died)          // 15 of 60
+	left = time.Hour        // the host is down for longer than the provider asked for
+	fails(1, died)          // 55
+	fails(0, nil)           // 40 more are no hour any more
+	left = time.Minute
+	fails(1, died)
+	limited = false
+	if out := k.must(spec()); out.Kind != session.Claimed {
+		t.Fatalf("%+v", out)
+	}
+}

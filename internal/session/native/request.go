@@ -61,13 +61,14 @@ func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked
 	work.stale = c.lineup.Stale
 	c.r.watch.enter(c.conversation, work)
 	defer c.r.watch.leave(work)
+	req.Waited = c.st.Limited.passed(c.r.o.Now())
 	a, err = c.stream(bounded, work, req, pay)
 	cause := context.Cause(bounded)
 	took = work.end()
 	if err == nil {
 		return a, took, nil
 	}
-	paid := c.forgo(ctx, pay, a)
+	paid := c.forgo(ctx, pay, a, err)
 	switch {
 	case ctx.Err() != nil: // what could not be booked is charged by whoever goes on
 		err = context.Cause(ctx)
@@ -145,7 +146,7 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 			if err := c.broken(ctx, pay, &a, ev.Cause); err != nil {
 				return a, err
 			}
-			if err := c.tellRetry(ctx, ev); err != nil {
+			if err := c.tellRetry(ctx, a.held, ev); err != nil {
 				return a, err
 			}
 			work.rest()
@@ -339,14 +340,28 @@ func (c asker) forSummary(req llm.Request) payer {
 }
 
 // forgo ends a request without an answer: its reservation is charged where the
-// provider may have counted, and given back otherwise.
-func (c asker) forgo(ctx context.Context, p payer, a asked) error {
-	return c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
+// provider may have counted, and given back otherwise. Where the provider is given up, what
+// was waited for it is forgotten: who resumes the run has patience anew.
+func (c asker) forgo(ctx context.Context, p payer, a asked, why error) error {
+	st := c.st
+	if f := (*llm.Fault)(nil); errors.As(why, &f) {
+		st.Limited = nil
+	}
+	err := c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
+		if st.Limited != c.st.Limited {
+			if err := (&draft{c: c.conversation, tx: tx, st: st, turn: c.turn}).save(); err != nil {
+				return err
+			}
+		}
 		if a.open {
 			return budget.Charge(tx, c.Spec.Run, p.key(), c.interruptedBill(p, &a))
 		}
 		return budget.Release(tx, c.Spec.Run, p.key())
 	})
+	if err == nil {
+		c.st = st
+	}
+	return err
 }
 
 // errTime is the cause of a context when the session's time at work is up.
@@ -415,8 +430,9 @@ func (c asker) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome
 	return &out, err
 }
 
-// tellRetry tells that the same model is asked again, when, and why, as the wait begins.
-func (c asker) tellRetry(ctx context.Context, ev llm.Retrying) error {
+// tellRetry tells that the same model is asked again, when, and why, as the wait begins, and
+// notes a wait that uses its provider's patience up.
+func (c asker) tellRetry(ctx context.Context, model string, ev llm.Retrying) error {
 	what := ev.Cause.What()
 	if ev.Cause.Kind == llm.Server && ev.Cause.Status != 0 {
 		what = fmt.Sprintf("the server answers %d", ev.Cause.Status)
@@ -425,11 +441,24 @@ func (c asker) tellRetry(ctx context.Context, ev llm.Retrying) error {
 	if ev.Cause.Detail != "" {
 		said += " (" + text.FirstLine(ev.Cause.Detail, 200) + ")"
 	}
-	return c.Write(ctx, func(tx *store.Tx) error {
+	st := c.st
+	if ev.Cause.Kind == llm.RateLimited {
+		st.Limited = st.Limited.begin(model, c.r.o.Now(), ev.Wait)
+	}
+	err := c.Write(ctx, func(tx *store.Tx) error {
+		if st.Limited != c.st.Limited {
+			if err := (&draft{c: c.conversation, tx: tx, st: st, turn: c.turn}).save(); err != nil {
+				return err
+			}
+		}
 		return c.Log(tx, agency.SeverityWarning, said, agency.Retried{
 			Session: c.id, Attempt: ev.Attempt, Of: ev.Of, Cause: string(ev.Cause.Kind), Provider: ev.Cause.Provider, WaitSeconds: ev.Wait.Seconds(), Until: ev.Until,
 		})
 	})
+	if err == nil {
+		c.st = st
+	}
+	return err
 }
 
 // inWords is a wait for people.

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"maps"
 	"time"
 
 	"agency/internal/agency"
@@ -31,6 +32,9 @@ type state struct {
 	Due         *due `json:"due,omitempty"`
 	Compactions int  `json:"compactions,omitempty"`
 
+	// Limited is how long the request of the open turn has waited for limited rates.
+	Limited *waited `json:"limited,omitempty"`
+
 	stall
 	session.Notes
 	pending
@@ -58,6 +62,35 @@ type pending struct {
 	Waits string `json:"waits,omitempty"`
 	// Asks are those calls where the run's agents are asked about.
 	Asks []session.AgentsAsk `json:"asks,omitempty"`
+}
+
+// waited is for how long the open request has waited for providers that limit the rate. It
+// is stored as each wait begins, so that a host that takes the session over knows how much
+// of a provider's patience is used up. A value is never changed.
+type waited struct {
+	Models map[string]time.Duration `json:"models,omitempty"` // what is over, by model: provider/model
+	Model  string                   `json:"model"`            // that is waited for since then, so long
+	Since  time.Time                `json:"since"`
+	For    time.Duration            `json:"for"`
+}
+
+// begin adds the wait for a model that begins now.
+func (w *waited) begin(model string, now time.Time, wait time.Duration) *waited {
+	return &waited{Models: w.passed(now), Model: model, Since: now, For: wait}
+}
+
+// passed is how long each model was waited for until now. Of the last wait that is the time
+// since it began, whether a host lived or not: the provider asked for no more.
+func (w *waited) passed(now time.Time) map[string]time.Duration {
+	if w == nil {
+		return nil
+	}
+	all := maps.Clone(w.Models)
+	if all == nil {
+		all = map[string]time.Duration{}
+	}
+	all[w.Model] += min(max(0, now.Sub(w.Since)), w.For)
+	return all
 }
 
 // promptSize is how large the prompt is, and how far its bytes tell its tokens.

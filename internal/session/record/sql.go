@@ -18,10 +18,10 @@ const (
 		s.epoch, coalesce((SELECT outcome FROM session_part p WHERE p.session_id = s.id AND p.part = s.parts), '{}')
 		FROM session s LEFT JOIN session_turn t ON t.session_id = s.id AND t.phase <> 'asked'
 		WHERE s.run_id = ? GROUP BY s.id ORDER BY s.created_at, s.id`
-	listEfforts = `SELECT s.id, s.attempt, s.role, s.model, count(t.turn), coalesce(sum(t.tokens_in), 0), coalesce(sum(t.tokens_cached), 0),
+	listEfforts = `SELECT s.id, s.attempt, s.role, coalesce(t.model, ''), count(t.turn), coalesce(sum(t.tokens_in), 0), coalesce(sum(t.tokens_cached), 0),
 		coalesce(sum(t.tokens_write), 0), coalesce(sum(t.tokens_out), 0), coalesce(max(t.unpriced), 0)
 		FROM session s LEFT JOIN session_turn t ON t.session_id = s.id AND t.phase <> 'asked'
-		WHERE s.run_id = ? AND s.contract_id = ? GROUP BY s.id ORDER BY s.created_at, s.id`
+		WHERE s.run_id = ? AND s.contract_id = ? GROUP BY s.id, t.model ORDER BY s.created_at, s.id, t.model`
 	deleteSessions = `DELETE FROM session WHERE run_id = ?`
 
 	insertPart    = `INSERT INTO session_part (session_id, part, outcome, ended_at) VALUES (?, ?, ?, ?)`

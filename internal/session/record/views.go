@@ -69,17 +69,17 @@ func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
 	return out, rows.Err()
 }
 
-// Worked is the turns of a session, with what its model counted.
+// Worked is the turns of a session that one model answered, with what that counted.
 type Worked struct {
 	ID      agency.SessionID
 	Attempt int
 	Role    agency.RoleID
-	Model   string // asked first: provider/model
+	Model   string // that answered: provider/model; empty: no turn of the session has an answer
 	agency.Effort
 	Unpriced bool
 }
 
-// Efforts are the sessions of a contract, oldest first.
+// Efforts are the sessions of a contract, oldest first, each by the models that answered in it.
 func Efforts(q store.Querier, run agency.RunID, contract agency.ContractID) ([]Worked, error) {
 	return store.All(q, func(row store.Scanner) (w Worked, err error) {
 		err = row.Scan(&w.ID, &w.Attempt, &w.Role, &w.Model, &w.Turns, &w.Usage.In, &w.Usage.Cached, &w.Usage.CacheWrite, &w.Usage.Out, &w.Unpriced)

@@ -255,7 +255,7 @@ func grants(g agency.Gate, approve string) []Answer {
 	}
 	double := Answer{approve, "set the limit to " + PlainLimit(g)}
 	if g.Grant == nil || g.Grant.EnoughUSD == 0 {
-		return []Answer{{approve + " --budget USD", "a new limit for " + of}, double}
+		return []Answer{double}
 	}
 	return []Answer{
 		{approve + " --budget " + agency.USD(g.Grant.EnoughUSD).Typed(), "the smallest new limit for " + of + " that helps; any above it does"}, double,

@@ -164,12 +164,15 @@ func (l *Log) Told(id agency.SessionID, turn int, text string) error {
 	return l.write(text)
 }
 
-// Stands takes in how far the run is and what it is likely to come to, for the progress
-// line: the host knows its contracts, of which the log shows only those that have begun.
+// Stands takes in how far the run is, what it has spent and what it is likely to come to, for
+// the progress line: the host knows its contracts, of which the log shows only those that have
+// begun, and the answers of turns that have not ended.
 func (l *Log) Stands(c api.CostDoc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.progress.Forecast, l.progress.Share = c.Forecast, c.Progress
+	l.progress.paid(agency.Spent{USD: c.Total.CostUSD, Tokens: c.Total.Tokens})
+	l.progress.Unpriced = l.progress.Unpriced || c.Total.Unpriced
 }
 
 // Stop takes the progress line away; nothing draws it again.

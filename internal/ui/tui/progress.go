@@ -43,9 +43,11 @@ func (p *Progress) Take(ev agency.Event, d agency.Detail) {
 	switch d := d.(type) {
 	case *agency.TurnCompleted:
 		p.Turns++
-		p.Cost, p.Tokens = agency.USD(d.Run.USD), d.Run.Tokens // sums of turns would miss what was lost
+		p.paid(d.Run)
 		p.Unpriced = p.Unpriced || d.Unpriced
 		p.Doing = ""
+	case *agency.Charged:
+		p.paid(d.Run)
 	case *agency.TestsRun:
 		// Neither those of a trial nor of what the work began from.
 		if ev.Severity.AtLeast(agency.SeverityInfo) && d.Stage != agency.StageBase {
@@ -69,6 +71,11 @@ func (p *Progress) Take(ev agency.Event, d agency.Detail) {
 	if s := StateAfter(ev); s != "" {
 		p.State = s
 	}
+}
+
+// paid takes in what the run has spent, as somebody read it: it never becomes less.
+func (p *Progress) paid(s agency.Spent) {
+	p.Cost, p.Tokens = max(p.Cost, agency.USD(s.USD)), max(p.Tokens, s.Tokens)
 }
 
 // StateAfter is the state into which an event moved its run, or "".

@@ -52,6 +52,10 @@ func rateTable(name string) table {
 }
 
 func addRate(t *table, name string, r agency.Rate) {
+	if r.Contracts == 0 { // a model that only stood in for others, or was paid for without an answer
+		t.add(Line(name), "0", "-", "-", "-", "-", "-")
+		return
+	}
 	first, cost, took := "-", agency.USD(r.MedianCostUSD).String(), "-"
 	if r.FirstAttempts > 0 {
 		first = percent(r.FirstRate)
@@ -65,5 +69,5 @@ func addRate(t *table, name string, r agency.Rate) {
 	if r.Seconds > 0 {
 		took = Elapsed(time.Duration(r.MedianSeconds * float64(time.Second)))
 	}
-	t.add(Line(name), fmt.Sprint(r.Contracts), percent(r.SuccessRate), first, fmt.Sprintf("%.1f", float64(r.Attempts)/float64(max(1, r.Contracts))), cost, took)
+	t.add(Line(name), fmt.Sprint(r.Contracts), percent(r.SuccessRate), first, fmt.Sprintf("%.1f", float64(r.Attempts)/float64(r.Contracts)), cost, took)
 }

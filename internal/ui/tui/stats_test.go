@@ -13,11 +13,14 @@ import (
 // The tables of stats fit a terminal of 80 columns, and a model without a price or a
 // first attempt says so.
 func TestStatsTable(t *testing.T) {
-	try := func(model string) agency.Try { return agency.Try{Model: model, CostUSD: 0.5} }
-	free := agency.Try{Model: "local/a-model-with-a-rather-long-name", Unpriced: true}
+	one := agency.Effort{Turns: 1}
+	try := func(model string, helped ...agency.Part) agency.Try {
+		return agency.Try{Parts: append(helped, agency.Part{Model: model, Effort: agency.Effort{Turns: 2}, CostUSD: 0.5})}
+	}
+	free := agency.Try{Parts: []agency.Part{{Model: "local/a-model-with-a-rather-long-name", Effort: one, Unpriced: true}}}
 	s := agency.StatsOf([]agency.Outcome{
 		{Mode: agency.ModeMultiAgent, Role: "test_engineer", Complexity: agency.Medium, Complete: true, Attempts: 2, Tries: []agency.Try{try("p/a"), free}, CostUSD: 0.5, Unpriced: true, Seconds: 4000},
-		{Mode: agency.ModeSingle, Role: "generalist", Complexity: agency.Small, Attempts: 1, Tries: []agency.Try{try("p/a")}, CostUSD: 0.5, Seconds: 10},
+		{Mode: agency.ModeSingle, Role: "generalist", Complexity: agency.Small, Attempts: 1, Tries: []agency.Try{try("p/a", agency.Part{Model: "p/helper", Effort: one})}, CostUSD: 0.5, Seconds: 10},
 	})
 	got := Stats(Style{Width: 80}, s)
 	for line := range strings.Lines(got) {
@@ -26,7 +29,7 @@ func TestStatsTable(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`(?m)^all contracts +2 +50 % +0 % +1\.5 +\$0\.50\+ +33 min 25 s$`, `(?m)^p/a +2 +0 % +0 % +1\.0 +\$0\.50$`,
+		`(?m)^all contracts +2 +50 % +0 % +1\.5 +\$0\.50\+ +33 min 25 s$`, `(?m)^p/a +2 +0 % +0 % +1\.0 +\$0\.50$`, `(?m)^p/helper +0 +- +- +- +-$`,
 		`(?m)^local/a-model-with-a-rather-long-name +1 +100 % +- +1\.0 +unpriced$`, `(?m)^test_engineer +1 .* 1 h 06 min$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got) {

@@ -130,6 +130,16 @@ func TestProgressLineIsRedrawnInPlace(t *testing.T) {
 	if strings.Count(out.String(), "running ·") != strings.Count(out.String(), "\r\x1b[K")+1 {
 		t.Errorf("a progress line was left standing: %q", out.String())
 	}
+	// What is spent is seen before a turn ends: what broke off, and an answer whose calls run.
+	_ = l.Event(agency.NewEvent("r", agency.SeverityDebug, "", agency.Charged{USD: 0.5, Run: agency.Spent{USD: 0.75}}))
+	if got := out.String(); !strings.Contains(got[max(0, len(got)-90):], "· $0.75 ·") {
+		t.Errorf("with what broke off it ends %q", got[max(0, len(got)-120):])
+	}
+	l.Stands(api.CostDoc{Total: api.Spend{CostUSD: 0.8}})
+	_ = l.Tick()
+	if got := out.String(); !strings.Contains(got[max(0, len(got)-90):], "· $0.80 ·") {
+		t.Errorf("with an answer whose turn is open it ends %q", got[max(0, len(got)-120):])
+	}
 	_ = l.Stop()
 	_ = l.Tick()
 	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
