@@ -92,7 +92,7 @@ func undoCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "undo RUN", Short: "Take back what a run merged, by a commit that reverts it", Args: oneRun,
-		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it lands. What changed since in the same places is a\nconflict: it is named, and nothing is touched. Checks that fail again, where a fix is taken back, are\nnamed at the gate, and --yes does not answer that. No model is asked, unless you reject the gate with a reason.",
+		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it lands. What changed since in the same places is a\nconflict: it is named, and nothing is touched. Checks that fail without it, the build\namong them, hold nothing back: the gate names them, and --yes does not answer that. A run that took back is\ntaken back the same way: what it took is there again. No model is asked, unless you reject the gate with a reason.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowUndo}, "", f)
 		},

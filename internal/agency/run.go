@@ -368,3 +368,14 @@ type Follows struct {
 	// Said is the conversation that brought it about, which goes on where it fits.
 	Said SessionID `json:"session_id,omitempty"`
 }
+
+// UndoneBy is the run of some that took back what another one of them merged; nil: none
+// did, or that was taken back itself, and the work is in the target again.
+func UndoneBy(all []Run, of RunID) *Run {
+	for _, r := range all {
+		if f := r.Follows; f != nil && f.Run == of && f.What == FollowUndo && r.Merged != "" && UndoneBy(all, r.ID) == nil {
+			return &r
+		}
+	}
+	return nil
+}

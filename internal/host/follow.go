@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -64,12 +63,12 @@ func goOn(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
 		return agency.Errorf(agency.KindConflict, "run %s %s: it goes on itself", former.ID, former.State.Has()).
 			WithMend("agency say %[1]s TEXT, or agency resume %[1]s, or agency cancel %[1]s first", former.ID)
 	}
-	next, err := followers(q, former.ID)
+	all, err := registry.Runs(q)
 	if err != nil {
 		return err
 	}
-	for _, n := range next {
-		f.Undone = f.Undone || n.Merged != "" && n.Follows.What == agency.FollowUndo
+	f.Undone = agency.UndoneBy(all, former.ID) != nil
+	for _, n := range followers(all, former.ID) {
 		if n.Merged != "" && n.Follows.What == agency.FollowOn {
 			return agency.Errorf(agency.KindConflict, "run %s has gone on from %s and is merged", n.ID, former.ID).WithMend("agency run --continue %s TEXT", n.ID)
 		}
@@ -110,11 +109,11 @@ func landAt(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
 	if f.Merged {
 		return agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", former.ID, former.Merged)
 	}
-	next, err := followers(q, former.ID)
+	all, err := registry.Runs(q)
 	if err != nil {
 		return err
 	}
-	for _, n := range next {
+	for _, n := range followers(all, former.ID) {
 		was := slices.IndexFunc(landed, func(l land.Landing) bool { return l.Commit == n.Follows.Commit })
 		if n.Merged != "" && n.Follows.What != agency.FollowUndo && was >= at {
 			return agency.Errorf(agency.KindConflict, "run %s has merged that already, as %s", n.ID, n.Merged.Short()).WithMend("agency inspect %s", n.ID)
@@ -155,10 +154,14 @@ func lastSaid(q *store.Snapshot, run agency.RunID, of agency.ContractID) (said a
 	return said, err
 }
 
-// followers are the runs that begin where one stands.
-func followers(q store.Querier, of agency.RunID) ([]agency.Run, error) {
-	all, err := registry.Runs(q)
-	return slices.DeleteFunc(all, func(r agency.Run) bool { return r.Follows == nil || r.Follows.Run != of }), err
+// followers are the runs among some that begin where one stands.
+func followers(all []agency.Run, of agency.RunID) (out []agency.Run) {
+	for _, r := range all {
+		if r.Follows != nil && r.Follows.Run == of {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // undoable refuses to take back what was not merged, or is taken back already.
@@ -166,16 +169,18 @@ func undoable(q store.Querier, former agency.Run) error {
 	if former.Merged == "" {
 		return agency.Errorf(agency.KindConflict, "nothing of run %s was merged: there is nothing to take back", former.ID).WithMend("agency inspect %s", former.ID)
 	}
-	next, err := followers(q, former.ID)
-	for _, n := range next {
-		if n.Follows.What != agency.FollowUndo || n.State == agency.StateFailed || n.State == agency.StateCancelled {
-			continue
-		}
-		how := fmt.Sprintf("run %s does that, and %s", n.ID, n.State.Has())
-		if n.Merged != "" {
-			how = fmt.Sprintf("run %s has, as %s", n.ID, n.Merged.Short())
-		}
-		return agency.Errorf(agency.KindConflict, "run %s is taken back once only: %s", former.ID, how).WithMend("agency inspect %s", n.ID)
+	all, err := registry.Runs(q)
+	if err != nil {
+		return err
 	}
-	return err
+	if by := agency.UndoneBy(all, former.ID); by != nil {
+		return agency.Errorf(agency.KindConflict, "run %s is taken back once only: run %s has, as %s", former.ID, by.ID, by.Merged.Short()).
+			WithMend("agency undo %s, to have it back", by.ID)
+	}
+	for _, n := range followers(all, former.ID) {
+		if n.Follows.What == agency.FollowUndo && n.Merged == "" && n.State != agency.StateFailed && n.State != agency.StateCancelled {
+			return agency.Errorf(agency.KindConflict, "run %s is taken back once only: run %s does that, and %s", former.ID, n.ID, n.State.Has()).WithMend("agency inspect %s", n.ID)
+		}
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func Follow(c flow.Ctx, in Input) (Result, error) {
 	wanted := delivery{contract: followingContract(in)}
 	agents := in
 	if f.What == agency.FollowUndo { // what may fail by the undo may not by work on it
-		agents.Commands.TestsMayFail, agents.Commands.LintMayFail = false, false
+		agents.Commands.TestsMayFail, agents.Commands.LintMayFail, agents.Commands.BuildMayFail = false, false, false
 	}
 	how := agents.alone(in.Mode != agency.ModeSingle && in.Mode != agency.ModeContract)
 	how.GoesOn = f.Said

@@ -101,10 +101,17 @@ func followersOf(runs []agency.Run) map[agency.RunID][]api.Follower {
 	out := map[agency.RunID][]api.Follower{}
 	for _, r := range runs {
 		if f := r.Follows; f != nil {
-			out[f.Run] = append(out[f.Run], api.Follower{ID: r.ID, What: f.What, State: r.State})
+			out[f.Run] = append(out[f.Run], api.Follower{ID: r.ID, What: f.What, State: r.State, TakenBack: takenBackBy(runs, r.ID)})
 		}
 	}
 	return out
+}
+
+func takenBackBy(runs []agency.Run, of agency.RunID) agency.RunID {
+	if by := agency.UndoneBy(runs, of); by != nil {
+		return by.ID
+	}
+	return ""
 }
 
 // Doc is one run as ps shows it.

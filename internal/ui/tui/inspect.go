@@ -80,7 +80,11 @@ func follows(d api.RunDoc) string {
 	}
 	for _, n := range d.FollowedBy {
 		_, by := n.What.Words()
-		s += fmt.Sprintf("  then    %s %s: it %s\n", n.ID, by, n.State.Has())
+		s += fmt.Sprintf("  then    %s %s: it %s", n.ID, by, n.State.Has())
+		if n.TakenBack != "" {
+			s += ", and was taken back by " + string(n.TakenBack)
+		}
+		s += "\n"
 	}
 	return s
 }
