@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -119,6 +120,10 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		if i := slices.IndexFunc(run.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge }); i >= 0 && (of.What == agency.FollowOn || of.Rebase) {
 			if err := f.begun(run.ID); err != nil {
 				return err
+			}
+			if f.yes && of.What == agency.FollowOn { // it would reject, and approve whatever comes of that unseen
+				return agency.Errorf(agency.KindConflict, "run %s waits at its merge gate: --yes approves that, and a new goal sends it back; nothing was answered", run.ID).
+					WithMend("agency approve %s merges what is there, or agency run --continue %[1]s %s sends it back; the gate asks about what comes of it", run.ID, strconv.Quote(text.FirstLine(wish, 200)))
 			}
 			r := api.AnswerRequest{Gate: run.Gates[i].ID, Verb: agency.Reject, Note: wish}
 			if of.Rebase {
