@@ -27,9 +27,10 @@ type Report struct {
 
 // Standing is where a run stands, why, and what a person may do about it.
 type Standing struct {
-	State  RunState `json:"state"`
-	Reason string   `json:"reason,omitempty"`
-	Next   []Step   `json:"next,omitempty"`
+	State   RunState `json:"state"`
+	Reason  string   `json:"reason,omitempty"`
+	Failure *Failure `json:"failure,omitempty"`
+	Next    []Step   `json:"next,omitempty"`
 }
 
 // ReportLevel is a level of a tiered run on which something landed.

@@ -70,6 +70,11 @@ func (s RunState) Final() bool {
 	return s == StateSucceeded || s == StateFailed || s == StateCancelled
 }
 
+// Bad tells whether a run in this state was cut off or ended without success.
+func (s RunState) Bad() bool {
+	return s == StateFailed || s == StateCancelled || s == StateInterrupted
+}
+
 // Has is the state as what has become of a run: "was cancelled", "has failed".
 func (s RunState) Has() string {
 	switch s {
@@ -125,7 +130,8 @@ type Run struct {
 	MovedTo Mode     `json:"moved_to,omitempty"`
 	State   RunState `json:"state"`
 	Reason  string   `json:"reason,omitempty"` // why the state is what it is, for people
-	// Failure is why it failed; nil: it has not, or an older build ended it.
+	// Failure is why it failed, was interrupted or was cancelled; nil: it was not, or an older
+	// build recorded it.
 	Failure *Failure `json:"failure,omitempty"`
 	// Repo is the working tree's absolute path; agents see their files there.
 	Repo   string `json:"repo"`

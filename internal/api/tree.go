@@ -94,7 +94,7 @@ func Turn(of []int) int {
 	return of[0]
 }
 
-// Why says why the state of a run is what it is, for people; Failure why it failed, Next what
+// Why says why the state of a run is what it is, for people; Failure why it failed, was interrupted or cancelled, Next what
 // a person may do about it.
 type Why struct {
 	Reason  string          `json:"reason,omitempty"`

@@ -105,7 +105,7 @@ func beyond(q *store.Snapshot, known report.Records, in report.Input, doc *api.I
 		return err
 	}
 	doc.Report.Shorten()
-	doc.Report.State, doc.Report.Reason, doc.Report.Next = doc.State, doc.Reason, doc.Next
+	doc.Report.State, doc.Report.Reason, doc.Report.Failure, doc.Report.Next = doc.State, doc.Reason, doc.Failure, doc.Next
 	return nil
 }
 
