@@ -51,7 +51,7 @@ func TreeOf(d InspectDoc) InspectDoc {
 	t := InspectDoc{
 		RunDoc: d.RunDoc, Sessions: d.Sessions, Receipts: d.Receipts, Routing: d.Routing, Landings: d.Landings,
 		Interventions: d.Interventions, Agents: d.Agents, Conflicts: d.Conflicts, Pattern: d.Pattern, Joints: d.Joints,
-		Amendments: d.Amendments, Report: agency.Report{Acts: d.Report.Acts},
+		Amendments: d.Amendments, Report: agency.Report{Acts: d.Report.Acts, Standing: agency.Standing{Words: d.Report.Words}},
 		Contracts: make([]ContractDoc, len(d.Contracts)), Reviews: make([]agency.Review, len(d.Reviews)),
 	}
 	for i := range d.Contracts {

@@ -105,7 +105,8 @@ type mergeGateView struct {
 	Acts                        []agency.Act    // on others' machines
 	Reviews                     []agency.Review // the last of each contract that landed
 	SandboxOff                  bool
-	Undoes                      bool // it takes back what another run merged
+	Undoes                      bool          // it takes back what another run merged
+	Words                       []agency.Word // of people at gates before
 }
 
 func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in MergeGate) (flow.None, error) {

@@ -217,7 +217,7 @@ func (g *gatherer) fold() (agency.Report, error) {
 	}
 	g.coverage()
 	g.cost()
-	g.r.Acts = agency.ActsOf(g.Gates)
+	g.r.Acts, g.r.Words = agency.ActsOf(g.Gates), agency.WordsOf(g.Gates)
 	return g.r, nil
 }
 

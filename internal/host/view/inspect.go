@@ -73,7 +73,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID, of ...api.Extent)
 			}
 			fallthrough
 		case api.Tree:
-			doc.Report.Acts = agency.ActsOf(known.Gates)
+			doc.Report.Acts, doc.Report.Words = agency.ActsOf(known.Gates), agency.WordsOf(known.Gates)
 			return nil
 		}
 		return beyond(q, known, in, &doc)
