@@ -137,7 +137,10 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		f.mode = string(agency.ModeSingle)
 		switch of.What {
 		case agency.FollowOn:
-			f.mode = string(cmp.Or(run.MovedTo, run.Mode))
+			in := cmp.Or(run.MovedTo, run.Mode)
+			if f.mode = string(in); in.Team() {
+				a.tell("one agent goes on from what the team had verified, without a new plan; for a plan, merge what is there, then: agency run --mode %s TEXT", in)
+			}
 			if err := keepLimit(ctx, a, c, run.ID, &f); err != nil {
 				return err
 			}
