@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,7 +93,7 @@ func undoCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "undo RUN", Short: "Take back what a run merged, by a commit that reverts it", Args: oneRun,
-		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it lands. What changed since in the same places is a\nconflict: it is named, and nothing is touched. Checks that fail again, where a fix is taken back, are\nnamed at the gate, and --yes does not answer that. No model is asked, unless you reject the gate with a reason.",
+		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it lands. What changed since in the same places is a\nconflict: it is named, and nothing is touched. Checks that fail without it, the build\namong them, hold nothing back: the gate names them, and --yes does not answer that. A run that took back is\ntaken back the same way: what it took is there again. No model is asked, unless you reject the gate with a reason.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowUndo}, "", f)
 		},
@@ -120,6 +121,10 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 			if err := f.begun(run.ID); err != nil {
 				return err
 			}
+			if f.yes && of.What == agency.FollowOn { // it would reject, and approve whatever comes of that unseen
+				return agency.Errorf(agency.KindConflict, "run %s waits at its merge gate: --yes approves that, and a new goal sends it back; nothing was answered", run.ID).
+					WithMend("agency approve %s merges what is there, or agency run --continue %[1]s %s sends it back; the gate asks about what comes of it", run.ID, strconv.Quote(text.FirstLine(wish, 200)))
+			}
 			r := api.AnswerRequest{Gate: run.Gates[i].ID, Verb: agency.Reject, Note: wish}
 			if of.Rebase {
 				r.Verb, r.Note = agency.Approve, agency.RebaseNote
@@ -132,7 +137,10 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		f.mode = string(agency.ModeSingle)
 		switch of.What {
 		case agency.FollowOn:
-			f.mode = string(cmp.Or(run.MovedTo, run.Mode))
+			in := cmp.Or(run.MovedTo, run.Mode)
+			if f.mode = string(in); in.Team() {
+				a.tell("one agent goes on from what the team had verified, without a new plan; for a plan, merge what is there, then: agency run --mode %s TEXT", in)
+			}
 			if err := keepLimit(ctx, a, c, run.ID, &f); err != nil {
 				return err
 			}

@@ -62,7 +62,9 @@ than those of the file, flags count most.
 
 With --continue RUN the goal is what is wanted now, too: a run that has ended is gone on
 from, by a new run on what it had verified, in the same conversation where that fits; at a
-run that waits at its merge gate it is a reject with the goal as its reason.
+run that waits at its merge gate it is a reject with the goal as its reason, and --yes is
+refused. All goals before it are told. One agent goes on, also from a team's run, without a
+new plan; for a plan, merge what is there and start a run of its own with --mode.
 
 With --agent an agent of a file answers INPUT, or what stands on standard input,
 with all agents that it comes to: the answer alone is standard output. It sees a

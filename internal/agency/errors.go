@@ -121,9 +121,14 @@ const (
 	FailedAnswer       FailureKind = "answer" // an agent of a file
 	FailedFault        FailureKind = "fault"  // the harness or its machine, at a gate that was rejected
 	FailedOther        FailureKind = "other"
+	// What is no failure of the work: the run was cut off, or ended by a person.
+	FailedStopped   FailureKind = "stopped"   // its host was
+	FailedCrashed   FailureKind = "crashed"   // its host died
+	FailedOutside   FailureKind = "outside"   // a provider, a disk, the machine
+	FailedCancelled FailureKind = "cancelled" // a person
 )
 
-// Failure is why work failed for good: its first cause. What failed after it, because of it
+// Failure is why work failed for good, or a run was interrupted or cancelled: its first cause. What failed after it, because of it
 // or in another attempt at the same, is told where the work is looked at.
 type Failure struct {
 	Kind     FailureKind `json:"kind"`
@@ -154,6 +159,10 @@ var failureWords = map[FailureKind]struct{ says, look string }{
 	FailedAnswer:       {"no answer came", ""},
 	FailedFault:        {"a person ended it at a fault", ""},
 	FailedOther:        {"", ""},
+	FailedStopped:      {"", ""},
+	FailedCrashed:      {"", ""},
+	FailedOutside:      {"", ""},
+	FailedCancelled:    {"", ""},
 }
 
 // transcriptFlag is where what the agent said is to be looked at.
@@ -194,8 +203,10 @@ func (r Run) Next() []Step {
 	id := string(r.ID)
 	look := Step{"see why with", "agency inspect " + id}
 	switch {
-	case r.State == StatePaused || r.State == StateInterrupted:
+	case r.State == StatePaused:
 		return []Step{{"go on with", "agency resume " + id}}
+	case r.State == StateInterrupted:
+		return []Step{look, {"go on with", "agency resume " + id}}
 	case r.State == StateCancelled && r.Mode != ModeAgent && !r.Dry:
 		return []Step{look, {"go on with", r.goOn("what is wanted now")}}
 	case r.State == StateCancelled:

@@ -59,3 +59,27 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		t.Errorf("a sentence of %d bytes", n)
 	}
 }
+
+// What stands still or was ended by a person says how to go on, too.
+func TestStoppedRunsSayWhatToDo(t *testing.T) {
+	for _, tc := range []struct {
+		run  agency.Run
+		want string
+	}{
+		{agency.Run{State: agency.StateInterrupted}, "agency inspect r1; agency resume r1"},
+		{agency.Run{State: agency.StatePaused}, "agency resume r1"},
+		{agency.Run{State: agency.StateCancelled}, `agency inspect r1; agency run --continue r1 "what is wanted now"`},
+		{agency.Run{State: agency.StateCancelled, Mode: agency.ModeAgent}, "agency inspect r1"},
+		{agency.Run{State: agency.StateRunning}, ""},
+	} {
+		run := tc.run
+		run.ID = "r1"
+		var got []string
+		for _, s := range run.Next() {
+			got = append(got, s.Command)
+		}
+		if got := strings.Join(got, "; "); got != tc.want {
+			t.Errorf("%s: %s, want %s", run.State, got, tc.want)
+		}
+	}
+}

@@ -1,6 +1,13 @@
 package agency
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"agency/internal/text"
+)
 
 // Report is what a run came to. The harness measured it, from receipts,
 // landings and their differences; only Manager is what an agent says.
@@ -25,11 +32,14 @@ type Report struct {
 	Acts []Act `json:"acts_elsewhere,omitempty"`
 }
 
-// Standing is where a run stands, why, and what a person may do about it.
+// Standing is where a run stands, why, what people said at its gates, and what a person may do
+// about it.
 type Standing struct {
-	State  RunState `json:"state"`
-	Reason string   `json:"reason,omitempty"`
-	Next   []Step   `json:"next,omitempty"`
+	State   RunState `json:"state"`
+	Reason  string   `json:"reason,omitempty"`
+	Failure *Failure `json:"failure,omitempty"`
+	Next    []Step   `json:"next,omitempty"`
+	Words   []Word   `json:"said_at_gates,omitempty"`
 }
 
 // ReportLevel is a level of a tiered run on which something landed.
@@ -298,4 +308,43 @@ func Undeclared(c Contract, files, shared []string) (out []string) {
 		}
 	}
 	return out
+}
+
+// Word is what a person said at a gate.
+type Word struct {
+	Gate     GateID     `json:"gate_id"`
+	Kind     GateKind   `json:"kind"`
+	Contract ContractID `json:"contract_id,omitempty"`
+	Verb     Verb       `json:"verb"`
+	By       string     `json:"by"`
+	Note     string     `json:"note,omitempty"`
+	At       time.Time  `json:"at"`
+}
+
+// Bounds of what is told of people's words: the last so many, and so much of each.
+const (
+	mostWords   = 50
+	longestWord = 1000
+)
+
+// WordsOf are what people said at gates, oldest first: each reject, and all that they wrote.
+func WordsOf(gates []Gate) (out []Word) {
+	for _, g := range gates {
+		d := g.Decision
+		if g.Open() || d.By == ByYes || d.By == ByHarness || d.Verb == Approve && d.Note == "" {
+			continue
+		}
+		out = append(out, Word{g.ID, g.Kind, g.ContractID, d.Verb, d.By, text.Head(d.Note, longestWord), d.At})
+	}
+	return out[max(0, len(out)-mostWords):]
+}
+
+// String is the word in one line.
+func (w Word) String() string {
+	did := map[Verb]string{Approve: "approved", Reject: "rejected"}[w.Verb]
+	s := fmt.Sprintf("%s %s the %s gate", cmp.Or(w.By, "a person"), did, w.Kind)
+	if w.Contract != "" {
+		s += " of " + string(w.Contract)
+	}
+	return s + ": " + cmp.Or(text.OneLine(w.Note, longestWord), "no reason given")
 }

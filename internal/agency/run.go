@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"agency/internal/text"
 )
 
 // Mode says which agents stand at which arrow of a run (docs/design.md, Modes).
@@ -68,6 +70,11 @@ func (s RunState) Final() bool {
 	return s == StateSucceeded || s == StateFailed || s == StateCancelled
 }
 
+// Bad tells whether a run in this state was cut off or ended without success.
+func (s RunState) Bad() bool {
+	return s == StateFailed || s == StateCancelled || s == StateInterrupted
+}
+
 // Has is the state as what has become of a run: "was cancelled", "has failed".
 func (s RunState) Has() string {
 	switch s {
@@ -123,7 +130,8 @@ type Run struct {
 	MovedTo Mode     `json:"moved_to,omitempty"`
 	State   RunState `json:"state"`
 	Reason  string   `json:"reason,omitempty"` // why the state is what it is, for people
-	// Failure is why it failed; nil: it has not, or an older build ended it.
+	// Failure is why it failed, was interrupted or was cancelled; nil: it was not, or an older
+	// build recorded it.
 	Failure *Failure `json:"failure,omitempty"`
 	// Repo is the working tree's absolute path; agents see their files there.
 	Repo   string `json:"repo"`
@@ -367,4 +375,100 @@ type Follows struct {
 	Rebase bool `json:"rebase,omitempty"`
 	// Said is the conversation that brought it about, which goes on where it fits.
 	Said SessionID `json:"session_id,omitempty"`
+	// Goals are what was wanted before, oldest first, the goal of Run as the last.
+	Goals []FormerGoal `json:"goals,omitempty"`
+}
+
+// UndoneBy is the run of some that took back what another one of them merged; nil: none
+// did, or that was taken back itself, and the work is in the target again.
+func UndoneBy(all []Run, of RunID) *Run {
+	for _, r := range all {
+		if f := r.Follows; f != nil && f.Run == of && f.What == FollowUndo && r.Merged != "" && UndoneBy(all, r.ID) == nil {
+			return &r
+		}
+	}
+	return nil
+}
+
+// FormerGoal is what was wanted of a run before, and what has become of it.
+type FormerGoal struct {
+	Run   RunID    `json:"run_id"`
+	Goal  string   `json:"goal"` // its beginning, where it is long
+	State RunState `json:"state"`
+	Now   GoalFate `json:"now"`
+	By    RunID    `json:"merged_by,omitempty"` // the run that merged it
+}
+
+// GoalFate is what has become of a goal.
+type GoalFate string
+
+// The closed set of them.
+const (
+	GoalOpen   GoalFate = "open"   // nothing of it landed
+	GoalLanded GoalFate = "landed" // what was verified of it is taken over
+	GoalMerged GoalFate = "merged"
+	GoalUndone GoalFate = "undone" // that was merged, and a person had it taken back
+)
+
+// Bounds of what is kept of goals before: how many, the first one always, and how much of each.
+const (
+	mostGoals   = 12
+	longestGoal = 4000
+)
+
+// Chain are the goals before, oldest first; of a run that an older build began the last one
+// alone is known.
+func (f Follows) Chain() []FormerGoal {
+	last := FormerGoal{Run: f.Run, State: f.State, Now: f.fate(true), By: f.Run}
+	goals := slices.Clone(f.Goals)
+	if n := len(goals); n > 0 {
+		last, goals = goals[n-1], goals[:n-1]
+	}
+	last.Goal = f.Goal
+	return append(goals, last)
+}
+
+// fate is what has become of the goal of its run; landed tells whether anything did of what
+// that was asked for itself.
+func (f Follows) fate(landed bool) GoalFate {
+	switch {
+	case f.Undone:
+		return GoalUndone
+	case f.Merged:
+		return GoalMerged
+	case f.Commit != "" && landed:
+		return GoalLanded
+	}
+	return GoalOpen
+}
+
+// GoalsBefore are the goals before a run that follows a former one of all, oldest first;
+// landed tells whether anything did of what the former was asked for itself.
+func (f Follows) GoalsBefore(all []Run, former Run, landed bool) []FormerGoal {
+	own := FormerGoal{Run: former.ID, State: former.State, Now: f.fate(landed)}
+	if former.Merged != "" {
+		own.By = former.ID
+	}
+	var out []FormerGoal
+	if former.Follows != nil {
+		out = former.Follows.Chain()
+	}
+	for i := range out {
+		g := &out[i]
+		g.Goal = text.Head(g.Goal, longestGoal)
+		switch over := f.fate(true); {
+		case g.Now == GoalMerged && UndoneBy(all, g.By) != nil:
+			g.Now = GoalUndone
+		case g.Now == GoalUndone && slices.ContainsFunc(all, func(r Run) bool { return r.ID == g.By }) && UndoneBy(all, g.By) == nil:
+			g.Now = GoalMerged
+		case g.Now == GoalLanded: // the former had taken it over
+			g.Now, g.By = over, own.By
+		case g.Now == GoalOpen && former.Follows.What == FollowOn: // the former was to do it, too
+			g.Now, g.By = own.Now, own.By
+		}
+	}
+	if n := len(out) + 1 - mostGoals; n > 0 {
+		out = slices.Delete(out, 1, 1+n)
+	}
+	return append(out, own) // its words are in Goal
 }

@@ -72,6 +72,8 @@ type Follower struct {
 	ID    agency.RunID     `json:"id"`
 	What  agency.Following `json:"what"`
 	State agency.RunState  `json:"state"`
+	// TakenBack is the run that took back what this one merged, where that stands.
+	TakenBack agency.RunID `json:"taken_back_by,omitempty"`
 }
 
 // StartedDoc is the first line of `run --json`, and all of it with --detach.

@@ -51,7 +51,7 @@ func TreeOf(d InspectDoc) InspectDoc {
 	t := InspectDoc{
 		RunDoc: d.RunDoc, Sessions: d.Sessions, Receipts: d.Receipts, Routing: d.Routing, Landings: d.Landings,
 		Interventions: d.Interventions, Agents: d.Agents, Conflicts: d.Conflicts, Pattern: d.Pattern, Joints: d.Joints,
-		Amendments: d.Amendments, Report: agency.Report{Acts: d.Report.Acts},
+		Amendments: d.Amendments, Report: agency.Report{Acts: d.Report.Acts, Standing: agency.Standing{Words: d.Report.Words}},
 		Contracts: make([]ContractDoc, len(d.Contracts)), Reviews: make([]agency.Review, len(d.Reviews)),
 	}
 	for i := range d.Contracts {
@@ -94,7 +94,7 @@ func Turn(of []int) int {
 	return of[0]
 }
 
-// Why says why the state of a run is what it is, for people; Failure why it failed, Next what
+// Why says why the state of a run is what it is, for people; Failure why it failed, was interrupted or cancelled, Next what
 // a person may do about it.
 type Why struct {
 	Reason  string          `json:"reason,omitempty"`

@@ -99,10 +99,22 @@ type Commands struct {
 	Lint           string `json:"lint,omitempty"`
 	Test           string `json:"test,omitempty"`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty"` // of one command; zero: DefaultTimeout
-	// LintMayFail and TestsMayFail say that a claim which fails them is not held
-	// back by that.
+	// LintMayFail, TestsMayFail and, of the other commands, BuildMayFail say that a claim
+	// which fails them is not held back by that.
 	LintMayFail  bool `json:"lint_may_fail,omitempty"`
 	TestsMayFail bool `json:"tests_may_fail,omitempty"`
+	BuildMayFail bool `json:"build_may_fail,omitempty"`
+}
+
+// MayFail tells whether a claim that fails the command of a kind is not held back by that.
+func (c Commands) MayFail(kind agency.CheckKind) bool {
+	switch kind {
+	case agency.CheckLint:
+		return c.LintMayFail
+	case agency.CheckTest:
+		return c.TestsMayFail
+	}
+	return c.BuildMayFail
 }
 
 // Command is the command of a kind; its Line is empty where there is none.

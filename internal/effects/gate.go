@@ -34,12 +34,32 @@ func (s *Activities) openGate(ctx context.Context, _ agency.StepKey, g agency.Ga
 			g.Body += "\n\nDeeper than planned:\n\n- " + strings.Join(lines, "\n- ") + "\n"
 		}
 	}
+	if g.Kind != agency.GateMerge { // which has all of them where they belong
+		if err := s.db.Read(ctx, func(q *store.Snapshot) error { return addRejects(q, &g) }); err != nil {
+			return flow.None{}, err
+		}
+	}
 	if g.Kind == agency.GateBudget {
 		if err := s.addSpending(ctx, &g); err != nil {
 			return flow.None{}, err
 		}
 	}
 	return s.write(ctx, func(tx *store.Tx) error { return registry.OpenGate(tx, g) })
+}
+
+// addRejects adds to a gate for what people rejected others of its kind.
+func addRejects(q store.Querier, g *agency.Gate) error {
+	gates, err := registry.Gates(q, g.RunID)
+	said := ""
+	for _, w := range agency.WordsOf(gates) {
+		if w.Kind == g.Kind && w.Verb == agency.Reject && w.Gate != g.ID {
+			said += "- " + w.String() + "\n"
+		}
+	}
+	if said != "" {
+		g.Body += "\n\nSaid before:\n\n" + said
+	}
+	return err
 }
 
 // Withdrawal is a gate at which there is nothing to decide any more, and why.

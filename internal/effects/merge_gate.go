@@ -105,7 +105,8 @@ type mergeGateView struct {
 	Acts                        []agency.Act    // on others' machines
 	Reviews                     []agency.Review // the last of each contract that landed
 	SandboxOff                  bool
-	Undoes                      bool // it takes back what another run merged
+	Undoes                      bool          // it takes back what another run merged
+	Words                       []agency.Word // of people at gates before
 }
 
 func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in MergeGate) (flow.None, error) {
@@ -175,8 +176,8 @@ func (v *judgedWork) judgeUntested(none bool) {
 	}
 }
 
-// FailsAgain are the checks that fail by an undo, whatever was done on top of it: tests by
-// their names.
+// FailsAgain are the checks that fail by an undo, or complain of more, whatever was done on
+// top of it: tests by their names.
 func (v *mergeGateView) FailsAgain() (names []string) {
 	if !v.Undoes {
 		return nil
@@ -188,8 +189,12 @@ func (v *mergeGateView) FailsAgain() (names []string) {
 				names = append(names, t.Name)
 			}
 		}
-		if len(names) == known && len(r.Tests) == 0 && (r.Before == nil || !*r.Before) {
+		switch before := r.Before != nil && *r.Before; {
+		case len(names) > known || len(r.Tests) > 0:
+		case !before:
 			names = append(names, "`"+r.Command+"`")
+		case len(r.Findings) > 0:
+			names = append(names, "`"+r.Command+"`, which was red before, too: "+text.Few(r.Findings, 3))
 		}
 	}
 	return names
@@ -208,7 +213,7 @@ func (v *mergeGateView) summary() string {
 	case v.Failed != "":
 		return "ready as it was before, for what you asked for failed: " + text.FirstLine(v.Failed, 100)
 	case len(v.FailsAgain()) > 0:
-		return "ready, but what is taken back was a fix, and fails again: " + text.Few(v.FailsAgain(), 3)
+		return "ready, but taking it back turns red: " + text.Few(v.FailsAgain(), 3)
 	case len(v.Weakened) > 0:
 		return "ready, but " + weakenedWords(v.Weakened) + v.doubts()
 	case v.Land == agency.LandBranch:

@@ -25,6 +25,11 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		return err
 	}
 	v.Goal, v.Branch, v.Undoes = run.Goal, run.Branch, run.Follows != nil && run.Follows.What == agency.FollowUndo
+	gates, err := registry.Gates(q, v.Run)
+	if err != nil {
+		return err
+	}
+	v.Words = agency.WordsOf(gates)
 	reviews, err := registry.Reviews(q, v.Run)
 	if err != nil {
 		return err

@@ -182,7 +182,15 @@ func recordState(tx *store.Tx, l *live) error {
 		return err
 	}
 	state, reason := stateOf(l.run.ID, l.isQuiet(), ctl, gates)
-	return registry.SetState(tx, l.run.ID, state, reason)
+	return stand(tx, l.run.ID, state, reason)
+}
+
+// stand records where a run stands by stateOf: one that is interrupted was handed over.
+func stand(tx *store.Tx, id agency.RunID, state agency.RunState, reason string) error {
+	if state == agency.StateInterrupted {
+		return registry.Stop(tx, id, state, stopped(), reason)
+	}
+	return registry.SetState(tx, id, state, reason)
 }
 
 // stateOf is where a run stands, by what it does, what a person asked of it and
@@ -301,10 +309,15 @@ func recordCancelled(tx *store.Tx, id agency.RunID) error {
 	if run.Merged != "" {
 		return recordResult(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
 	}
-	if half, err := land.UnderWay(tx, id); err != nil || half {
-		return cmp.Or(err, recordInterrupted(tx, id, fmt.Sprintf("cancelled while it merged: agency cancel %s ends it", id)))
+	ctl, err := registry.ReadControl(tx, id)
+	if err != nil {
+		return err
 	}
-	return closeRun(tx, id, agency.StateCancelled, agency.Failure{}, agency.Withdrawn{Reason: "the run was cancelled"})
+	why := agency.Failure{Kind: agency.FailedCancelled, Cause: "cancelled by " + by(ctl.By)}
+	if half, err := land.UnderWay(tx, id); err != nil || half {
+		return cmp.Or(err, recordInterrupted(tx, id, why, fmt.Sprintf("cancelled while it merged: agency cancel %s ends it", id)))
+	}
+	return closeRun(tx, id, agency.StateCancelled, why, agency.Withdrawn{Reason: "the run was cancelled"})
 }
 
 // closeRun takes a run that its own program did not end to its last state: what was
@@ -334,10 +347,7 @@ func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, why agency.F
 	if err := board.End(tx, id, board.AgentTerminated, "the run "+state.Has()); err != nil {
 		return err
 	}
-	if state == agency.StateFailed {
-		return registry.Fail(tx, id, why)
-	}
-	return registry.SetState(tx, id, state, "")
+	return registry.Stop(tx, id, state, why, why.Sentence())
 }
 
 // recordStopped records where a run stands whose host goes: one that waited or was
@@ -346,12 +356,12 @@ func recordStopped(tx *store.Tx, l *live) error {
 	if l.isQuiet() {
 		return recordState(tx, l)
 	}
-	return recordInterrupted(tx, l.run.ID, StoppedReason(l.run.ID))
+	return recordInterrupted(tx, l.run.ID, stopped(), StoppedReason(l.run.ID))
 }
 
 // recordInterrupted records that a run which has not ended was cut off, and charges what was
 // asked and not answered.
-func recordInterrupted(tx *store.Tx, id agency.RunID, reason string) error {
+func recordInterrupted(tx *store.Tx, id agency.RunID, why agency.Failure, reason string) error {
 	run, err := registry.Run(tx, id)
 	if err != nil || run.State.Final() {
 		return err
@@ -359,17 +369,7 @@ func recordInterrupted(tx *store.Tx, id agency.RunID, reason string) error {
 	if _, err := budget.ChargeOpen(tx, id); err != nil {
 		return err
 	}
-	return registry.SetState(tx, id, agency.StateInterrupted, reason)
-}
-
-// StoppedReason is why a run is interrupted whose host left in an orderly way.
-func StoppedReason(id agency.RunID) string {
-	return "its host was stopped; go on with: agency resume " + string(id)
-}
-
-// CrashReason is why a run is interrupted whose host had no time to write it.
-func CrashReason(id agency.RunID) string {
-	return "its host died; go on with: agency resume " + string(id)
+	return registry.Stop(tx, id, agency.StateInterrupted, why, reason)
 }
 
 // recordFailure records a failure of the world outside: nothing is lost, and a
@@ -381,7 +381,8 @@ func (x *executor) recordFailure(id agency.RunID, cause error) func(*store.Tx) e
 		x.rec.log.Warn("a run is interrupted", "run", id, "error", cause)
 	}
 	reason := failureText(cause)
-	return func(tx *store.Tx) error { return recordInterrupted(tx, id, reason) }
+	why := agency.Failure{Kind: agency.FailedOutside, Cause: failureCause(cause)}
+	return func(tx *store.Tx) error { return recordInterrupted(tx, id, why, reason) }
 }
 
 func faultText(f *flow.Fault) string {
@@ -395,14 +396,19 @@ func faultText(f *flow.Fault) string {
 // failureText is why a run could not go on, and what mends it. A step's key is
 // for whoever looks for a fault, and the log of the host has it.
 func failureText(cause error) string {
-	reason := cause.Error()
-	if at := (*flow.Interrupt)(nil); errors.As(cause, &at) {
-		reason = at.Err.Error()
-	}
+	reason := failureCause(cause)
 	if mend := agency.MendOf(cause); mend != "" {
 		reason += "; " + mend
 	}
 	return reason
+}
+
+// failureCause is the same without what mends it.
+func failureCause(cause error) string {
+	if at := (*flow.Interrupt)(nil); errors.As(cause, &at) {
+		return at.Err.Error()
+	}
+	return cause.Error()
 }
 
 // release takes a pause back and notes that the run goes on.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -34,20 +33,26 @@ func follow(ctx context.Context, db *store.DB, r *api.RunRequest) error {
 		if former.Mode == agency.ModeAgent || former.Dry {
 			return agency.Errorf(agency.KindConflict, "run %s has no work: nothing of it lands", former.ID).WithMend("agency inspect %s", former.ID)
 		}
+		all, err := registry.Runs(q)
+		if err != nil {
+			return err
+		}
+		var taken []land.Landing
 		switch f.What {
 		case agency.FollowOn:
-			err = goOn(q, former, &f)
+			taken, err = goOn(q, all, former, &f)
 		case agency.FollowLand:
-			err = landAt(q, former, &f)
+			taken, err = landAt(q, all, former, &f)
 		case agency.FollowUndo:
 			f.Commit = former.Merged
-			err = undoable(q, former)
+			err = undoable(all, former)
 		default:
 			err = agency.Errorf(agency.KindInvalid, "a run cannot follow another one by %q", f.What)
 		}
 		if err != nil {
 			return err
 		}
+		f.Goals = f.GoalsBefore(all, former, slices.ContainsFunc(taken, func(l land.Landing) bool { return !mode.TakenOver(former, l.Contract) }))
 		if !f.Undone { // else the conversation holds that its work is there
 			if f.Said, err = lastSaid(q, former.ID, f.Contract); err != nil {
 				return err
@@ -59,38 +64,33 @@ func follow(ctx context.Context, db *store.DB, r *api.RunRequest) error {
 }
 
 // goOn takes over what a run that has ended had verified and not merged.
-func goOn(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
+func goOn(q *store.Snapshot, all []agency.Run, former agency.Run, f *agency.Follows) ([]land.Landing, error) {
 	if !former.State.Final() {
-		return agency.Errorf(agency.KindConflict, "run %s %s: it goes on itself", former.ID, former.State.Has()).
+		return nil, agency.Errorf(agency.KindConflict, "run %s %s: it goes on itself", former.ID, former.State.Has()).
 			WithMend("agency say %[1]s TEXT, or agency resume %[1]s, or agency cancel %[1]s first", former.ID)
 	}
-	next, err := followers(q, former.ID)
-	if err != nil {
-		return err
-	}
-	for _, n := range next {
-		f.Undone = f.Undone || n.Merged != "" && n.Follows.What == agency.FollowUndo
+	f.Undone = agency.UndoneBy(all, former.ID) != nil
+	for _, n := range followers(all, former.ID) {
 		if n.Merged != "" && n.Follows.What == agency.FollowOn {
-			return agency.Errorf(agency.KindConflict, "run %s has gone on from %s and is merged", n.ID, former.ID).WithMend("agency run --continue %s TEXT", n.ID)
+			return nil, agency.Errorf(agency.KindConflict, "run %s has gone on from %s and is merged", n.ID, former.ID).WithMend("agency run --continue %s TEXT", n.ID)
 		}
 	}
 	if f.Merged {
 		f.Merged = !f.Undone
-		return nil
+		return nil, nil
 	}
 	landed, err := landings(q, former)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	takeOver(f, former, landed)
-	return nil
+	return takeOver(f, former, landed), nil
 }
 
 // landAt takes over what a run had verified up to a contract.
-func landAt(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
+func landAt(q *store.Snapshot, all []agency.Run, former agency.Run, f *agency.Follows) ([]land.Landing, error) {
 	landed, err := landings(q, former)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at := slices.IndexFunc(landed, func(l land.Landing) bool { return l.Contract == f.Contract })
 	if f.Contract == "" {
@@ -105,30 +105,26 @@ func landAt(q *store.Snapshot, former agency.Run, f *agency.Follows) error {
 		if len(ids) > 0 {
 			what = "on its branch landed " + agency.JoinIDs(ids, ", ")
 		}
-		return agency.Errorf(agency.KindNotFound, "%s of run %s has not landed: %s", strings.TrimSpace("contract "+string(f.Contract)), former.ID, what).WithMend("agency inspect %s", former.ID)
+		return nil, agency.Errorf(agency.KindNotFound, "%s of run %s has not landed: %s", strings.TrimSpace("contract "+string(f.Contract)), former.ID, what).WithMend("agency inspect %s", former.ID)
 	}
 	if f.Merged {
-		return agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", former.ID, former.Merged)
+		return nil, agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", former.ID, former.Merged)
 	}
-	next, err := followers(q, former.ID)
-	if err != nil {
-		return err
-	}
-	for _, n := range next {
+	for _, n := range followers(all, former.ID) {
 		was := slices.IndexFunc(landed, func(l land.Landing) bool { return l.Commit == n.Follows.Commit })
 		if n.Merged != "" && n.Follows.What != agency.FollowUndo && was >= at {
-			return agency.Errorf(agency.KindConflict, "run %s has merged that already, as %s", n.ID, n.Merged.Short()).WithMend("agency inspect %s", n.ID)
+			return nil, agency.Errorf(agency.KindConflict, "run %s has merged that already, as %s", n.ID, n.Merged.Short()).WithMend("agency inspect %s", n.ID)
 		}
 	}
-	takeOver(f, former, landed[:at+1])
-	return nil
+	return takeOver(f, former, landed[:at+1]), nil
 }
 
 // takeOver has a run begin with what landed on the branch of the former one.
-func takeOver(f *agency.Follows, former agency.Run, landed []land.Landing) {
+func takeOver(f *agency.Follows, former agency.Run, landed []land.Landing) []land.Landing {
 	if n := len(landed); n > 0 {
 		f.Base, f.Dirty, f.Commit = former.Base, former.Dirty, landed[n-1].Commit
 	}
+	return landed
 }
 
 // landings are those on a run's branch, oldest first.
@@ -155,27 +151,29 @@ func lastSaid(q *store.Snapshot, run agency.RunID, of agency.ContractID) (said a
 	return said, err
 }
 
-// followers are the runs that begin where one stands.
-func followers(q store.Querier, of agency.RunID) ([]agency.Run, error) {
-	all, err := registry.Runs(q)
-	return slices.DeleteFunc(all, func(r agency.Run) bool { return r.Follows == nil || r.Follows.Run != of }), err
+// followers are the runs among some that begin where one stands.
+func followers(all []agency.Run, of agency.RunID) (out []agency.Run) {
+	for _, r := range all {
+		if r.Follows != nil && r.Follows.Run == of {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // undoable refuses to take back what was not merged, or is taken back already.
-func undoable(q store.Querier, former agency.Run) error {
+func undoable(all []agency.Run, former agency.Run) error {
 	if former.Merged == "" {
 		return agency.Errorf(agency.KindConflict, "nothing of run %s was merged: there is nothing to take back", former.ID).WithMend("agency inspect %s", former.ID)
 	}
-	next, err := followers(q, former.ID)
-	for _, n := range next {
-		if n.Follows.What != agency.FollowUndo || n.State == agency.StateFailed || n.State == agency.StateCancelled {
-			continue
-		}
-		how := fmt.Sprintf("run %s does that, and %s", n.ID, n.State.Has())
-		if n.Merged != "" {
-			how = fmt.Sprintf("run %s has, as %s", n.ID, n.Merged.Short())
-		}
-		return agency.Errorf(agency.KindConflict, "run %s is taken back once only: %s", former.ID, how).WithMend("agency inspect %s", n.ID)
+	if by := agency.UndoneBy(all, former.ID); by != nil {
+		return agency.Errorf(agency.KindConflict, "run %s is taken back once only: run %s has, as %s", former.ID, by.ID, by.Merged.Short()).
+			WithMend("agency undo %s, to have it back", by.ID)
 	}
-	return err
+	for _, n := range followers(all, former.ID) {
+		if n.Follows.What == agency.FollowUndo && n.Merged == "" && n.State != agency.StateFailed && n.State != agency.StateCancelled {
+			return agency.Errorf(agency.KindConflict, "run %s is taken back once only: run %s does that, and %s", former.ID, n.ID, n.State.Has()).WithMend("agency inspect %s", n.ID)
+		}
+	}
+	return nil
 }

@@ -80,10 +80,30 @@ func recoverRun(tx *store.Tx, run agency.Run, now time.Time) error {
 		return recordCancelled(tx, run.ID)
 	}
 	if state, reason := stateOf(run.ID, true, ctl, gates); state != agency.StateRunning {
-		return registry.SetState(tx, run.ID, state, reason)
+		return stand(tx, run.ID, state, reason)
 	}
 	if err := registry.SetCrashed(tx, run.ID, true); err != nil {
 		return err
 	}
-	return registry.SetState(tx, run.ID, agency.StateInterrupted, CrashReason(run.ID))
+	return registry.Stop(tx, run.ID, agency.StateInterrupted, Crashed(), CrashReason(run.ID))
+}
+
+// stopped is why a run is interrupted whose host left in an orderly way.
+func stopped() agency.Failure {
+	return agency.Failure{Kind: agency.FailedStopped, Cause: "its host was stopped"}
+}
+
+// Crashed is why a run is interrupted whose host had no time to write it.
+func Crashed() agency.Failure {
+	return agency.Failure{Kind: agency.FailedCrashed, Cause: "its host died"}
+}
+
+// StoppedReason says to people that a run's host was stopped.
+func StoppedReason(id agency.RunID) string { return goOnBy(stopped(), id) }
+
+// CrashReason says to people that it died.
+func CrashReason(id agency.RunID) string { return goOnBy(Crashed(), id) }
+
+func goOnBy(why agency.Failure, id agency.RunID) string {
+	return why.Cause + "; go on with: agency resume " + string(id)
 }

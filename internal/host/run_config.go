@@ -52,12 +52,13 @@ func (c RunConfig) Getenv(name string) (string, bool) {
 }
 
 // Commands are the run's own commands. What need not pass is a rule of the modes with
-// a critic; what fails again by an undo, its merge gate names.
+// a critic; what fails by an undo, be it the build, its merge gate names.
 func (c RunConfig) Commands() check.Commands {
 	k, rules, reviewed := c.Config.Commands, c.Config.ProducerCritic, c.Config.Mode == agency.ModeProducerCritic || c.Config.Mode.Team()
 	return check.Commands{
 		Setup: k.Setup, Build: k.Build, Typecheck: k.Typecheck, Lint: k.Lint, Test: k.Test, TimeoutSeconds: k.TimeoutSeconds,
 		LintMayFail: c.TakesBack || reviewed && !rules.RequireLintPass, TestsMayFail: c.TakesBack || reviewed && !rules.RequireTestsPass,
+		BuildMayFail: c.TakesBack,
 	}
 }
 

@@ -97,8 +97,12 @@ func (h *Host) create(ctx context.Context, run agency.Run, c RunConfig, images [
 	return h.rec.write(ctx, func(tx *store.Tx) error {
 		if f := run.Follows; f != nil && f.What == agency.FollowUndo { // another one may have begun meanwhile
 			former, err := registry.Run(tx, f.Run)
+			if err != nil {
+				return err
+			}
+			all, err := registry.Runs(tx)
 			if err == nil {
-				err = undoable(tx, former)
+				err = undoable(all, former)
 			}
 			if err != nil {
 				return err

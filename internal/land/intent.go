@@ -5,9 +5,13 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/registry"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 //go:embed migrations/*.sql
@@ -152,6 +156,55 @@ func Landings(q store.Querier, run agency.RunID) ([]Landing, error) {
 		}
 		return Landing{Contract: in.Contract, Level: kind, Branch: name, Commit: in.New, Step: in.Step, MergeDetails: in.MergeDetails}, nil
 	}, selectLandings, string(run))
+}
+
+// Bounds of what a merge says of the work: how many runs that go on from each other, and how
+// many contracts; of each one of several so many characters.
+const (
+	mostRuns      = 12
+	mostContracts = 40
+	mostOfEach    = 300
+)
+
+// saidOf is what the agents say of what landed on a run's branch, oldest first, with what it
+// took over from others: one alone in its own words, each of several in a line.
+func saidOf(q store.Querier, run agency.Run) (string, error) {
+	var words, lines []string
+	for upTo, n := agency.OID(""), 0; n < mostRuns; n++ {
+		landed, err := Landings(q, run.ID)
+		if err != nil {
+			return "", err
+		}
+		said, err := registry.Said(q, run.ID, "")
+		if err != nil {
+			return "", err
+		}
+		var own, short []string
+		for _, l := range landed {
+			if s := said[l.Contract]; s != "" {
+				delete(said, l.Contract)
+				own, short = append(own, s), append(short, fmt.Sprintf("- %s: %s", l.Contract, text.OneLine(s, mostOfEach)))
+			}
+			if l.Commit == upTo {
+				break
+			}
+		}
+		words, lines = append(own, words...), append(short, lines...)
+		f := run.Follows
+		if f == nil || f.Commit == "" || f.What == agency.FollowUndo {
+			break
+		}
+		upTo = f.Commit
+		if run, err = registry.Run(q, f.Run); agency.KindOf(err) == agency.KindNotFound { // it was removed
+			break
+		} else if err != nil {
+			return "", err
+		}
+	}
+	if len(words) == 1 {
+		return words[0], nil
+	}
+	return strings.Join(text.FewOf(lines, mostContracts), "\n"), nil
 }
 
 // DeleteRun drops a run's rows.

@@ -426,23 +426,48 @@ func (l *landing) workspaceName() string {
 // message is title, what the agent says of its work, the description where that is more than the
 // title, and the trailers in a paragraph of their own, so that nothing before can pass for one.
 func (l *landing) message() string {
-	title := strings.TrimSpace(plain(l.contract.Title))
+	title, _, _ := strings.Cut(strings.TrimSpace(plain(l.contract.Title)), "\n")
+	if strings.HasPrefix(title, "---") { // git would take it for the end of the message
+		title = strings.TrimLeft(title, "- ")
+	}
 	if title == "" {
 		title = string(l.spec.Contract)
 	}
-	title, _, _ = strings.Cut(title, "\n")
-	body := ""
-	about := strings.TrimSpace(plain(l.contract.Description))
+	about := prose(l.contract.Description)
 	if l.said != "" && strings.HasPrefix(about, strings.TrimSuffix(title, "…")) { // it is the goal again
 		about = ""
 	}
-	for _, part := range []string{strings.TrimSpace(plain(l.said)), about} {
+	return messageOf(title, []string{prose(l.said), about}, trailerRun, string(l.spec.Run), trailerContract, string(l.spec.Contract), trailerStep, string(l.key))
+}
+
+// messageOf is a commit's message; trailers are keys and values by turns.
+func messageOf(title string, body []string, trailers ...string) string {
+	s := title + "\n\n"
+	for _, part := range body {
 		if part != "" {
-			body += part + "\n\n"
+			s += part + "\n\n"
 		}
 	}
-	return fmt.Sprintf("%s\n\n%s%s: %s\n%s: %s\n%s: %s\n", title, body,
-		trailerRun, l.spec.Run, trailerContract, l.spec.Contract, trailerStep, l.key)
+	for i := 0; i < len(trailers); i += 2 {
+		s += trailers[i] + ": " + trailers[i+1] + "\n"
+	}
+	return s
+}
+
+// prose is what others wrote as it stands in a message: what git takes for the end of that, and
+// would cut the trailers off by, is indented, and so is what looks like a trailer.
+func prose(s string) string {
+	lines := strings.Split(strings.TrimSpace(plain(s)), "\n")
+	for i, line := range lines {
+		token, _, colon := strings.Cut(line, ":")
+		trailer := colon && strings.Contains(token, "-") && !strings.ContainsFunc(token, func(r rune) bool {
+			return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		})
+		if trailer || strings.HasPrefix(line, "---") || strings.HasPrefix(line, "#") && strings.Contains(line, ">8") {
+			lines[i] = " " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // plain drops what a terminal would obey, and what turns the direction of the

@@ -177,10 +177,14 @@ func (m *merge) commit(ctx context.Context, tree, target, head agency.OID) (agen
 	if err != nil {
 		return "", err
 	}
-	if signing == nil {
-		return d.Commits().Write(ctx, tree, parents, m.message(), identity(m.run))
+	message, err := m.message(ctx)
+	if err != nil {
+		return "", err
 	}
-	commit, err := d.Commits().WriteSigned(ctx, tree, parents, m.message(), identity(m.run), *signing)
+	if signing == nil {
+		return d.Commits().Write(ctx, tree, parents, message, identity(m.run))
+	}
+	commit, err := d.Commits().WriteSigned(ctx, tree, parents, message, identity(m.run), *signing)
 	if unsigned := (*git.Unsigned)(nil); errors.As(err, &unsigned) {
 		return "", refuse(CauseSigner, nil, unsigned.Error(),
 			"see that `git commit -S` works here without a terminal (an agent that holds the key), or git config commit.gpgSign false, and approve again")
@@ -336,9 +340,16 @@ func differing(ctx context.Context, d git.Dir, from, to, from2, to2 agency.OID) 
 	return slices.Compact(paths), nil
 }
 
-func (m *merge) message() string {
+// message has what the agents say of what is merged: a reader of the target's history alone
+// has nothing else of it.
+func (m *merge) message(ctx context.Context) (string, error) {
+	var said string
+	err := m.o.DB.Read(ctx, func(q *store.Snapshot) (err error) {
+		said, err = saidOf(q, m.record)
+		return err
+	})
 	goal, _, _ := strings.Cut(strings.TrimSpace(plain(m.record.Goal)), "\n")
-	return fmt.Sprintf("Merge run %s: %s\n\n%s: %s\n", m.spec.Run, goal, trailerRun, m.spec.Run)
+	return messageOf(fmt.Sprintf("Merge run %s: %s", m.spec.Run, goal), []string{prose(said)}, trailerRun, string(m.spec.Run)), err
 }
 
 // move is the effect. Where the target is checked out its files and index move

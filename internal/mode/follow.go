@@ -2,6 +2,7 @@ package mode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -32,7 +33,7 @@ func Follow(c flow.Ctx, in Input) (Result, error) {
 	wanted := delivery{contract: followingContract(in)}
 	agents := in
 	if f.What == agency.FollowUndo { // what may fail by the undo may not by work on it
-		agents.Commands.TestsMayFail, agents.Commands.LintMayFail = false, false
+		agents.Commands.TestsMayFail, agents.Commands.LintMayFail, agents.Commands.BuildMayFail = false, false, false
 	}
 	how := agents.alone(in.Mode != agency.ModeSingle && in.Mode != agency.ModeContract)
 	how.GoesOn = f.Said
@@ -64,6 +65,12 @@ func adopted(in Input) agency.Contract {
 	c.ID, c.RetryBudget, c.FeatureID = beforeContract, 1, ""
 	c.Title = text.FirstLine(f.Goal, 100)
 	c.Description = fmt.Sprintf("Run %s was asked for this and had it verified:\n\n%s", f.Run, f.Goal)
+	if goals := slices.DeleteFunc(f.Chain(), func(g agency.FormerGoal) bool { return g.Now != agency.GoalLanded }); len(f.Goals) > 1 && len(goals) > 0 {
+		c.Title, c.Description = text.FirstLine(goals[len(goals)-1].Goal, 100), "This was asked for, one after the other, and had verified:"
+		for _, g := range goals {
+			c.Description += fmt.Sprintf("\n\nRun %s:\n\n%s", g.Run, g.Goal)
+		}
+	}
 	if f.What == agency.FollowUndo {
 		c.ID = undoContract
 		c.Title = text.FirstLine(fmt.Sprintf("Revert %q", f.Goal), 100)
@@ -110,21 +117,56 @@ func adopt(c flow.Ctx, in Input, contract agency.Contract) (delivery, error) {
 	return d, err
 }
 
-// followingContract is the goal as a contract, with what it follows.
+// TakenOver tells whether a contract of a run is that by which it took over what another one
+// had verified, and no work on its own goal.
+func TakenOver(of agency.Run, c agency.ContractID) bool {
+	return c == beforeContract && of.Follows != nil && of.Follows.What == agency.FollowOn
+}
+
+// followingContract is the goal as a contract, with what it follows. What is open of the goals
+// before is to be done, too, and judged.
 func followingContract(in Input) agency.Contract {
 	f := in.Follows
-	c := mainContract(in)
-	left := ""
-	switch {
-	case f.Commit != "" || f.Merged:
-		left = "What was verified of that is in the files as you see them; keep it working."
-	case f.Undone:
-		left = "That was merged, and a person had it taken back: it is in the files no more."
-	default: // it is what is to be done still
-		left = "Nothing of that has landed: the files are as they were before."
-		c.Title = text.FirstLine(f.Goal, 100)
-		c.AcceptanceCriteria = append(c.AcceptanceCriteria, agency.Criterion{ID: "before", Text: f.Goal})
+	c, goals := mainContract(in), f.Chain()
+	open := 0
+	for _, g := range goals {
+		if g.Now != agency.GoalOpen {
+			continue
+		}
+		if open++; open == 1 && f.Commit == "" { // what is to be done first
+			c.Title = text.FirstLine(g.Goal, 100)
+		}
+		c.AcceptanceCriteria = append(c.AcceptanceCriteria, agency.Criterion{ID: string(numbered(beforeContract, open)), Text: g.Goal})
 	}
-	c.Description = fmt.Sprintf("%s\n\nThis goes on from run %s, which %s and was asked for this:\n\n%s\n\n%s", in.Goal, f.Run, f.State.Has(), text.Head(f.Goal, 4000), left)
+	c.Description = in.Goal + "\n\n" + former(*f, goals)
 	return c
+}
+
+// former says what was wanted before, and what is left of it to do and to keep.
+func former(f agency.Follows, goals []agency.FormerGoal) string {
+	if len(goals) == 1 {
+		return fmt.Sprintf("This goes on from run %s, which %s and was asked for this:\n\n%s\n\n%s", f.Run, f.State.Has(), text.Head(f.Goal, mostFormer), left(goals[0], f.Commit == ""))
+	}
+	s := fmt.Sprintf("This goes on from run %s, which %s. What was asked for before it, and of it, oldest first:", f.Run, f.State.Has())
+	alone := !slices.ContainsFunc(goals, func(g agency.FormerGoal) bool { return g.Now != agency.GoalOpen })
+	for i, g := range goals {
+		s += fmt.Sprintf("\n\n%d. Run %s, which %s, was asked for this:\n\n%s\n\n%s", i+1, g.Run, g.State.Has(), text.Head(g.Goal, mostFormer), left(g, alone))
+	}
+	return s
+}
+
+// mostFormer bounds what is told of a goal before, in characters.
+const mostFormer = 4000
+
+// left is what a goal before means for the files; alone: nothing of any landed.
+func left(g agency.FormerGoal, alone bool) string {
+	switch {
+	case g.Now == agency.GoalUndone:
+		return "That was merged, and a person had it taken back: it is in the files no more."
+	case g.Now == agency.GoalOpen && alone:
+		return "Nothing of that has landed: the files are as they were before."
+	case g.Now == agency.GoalOpen:
+		return "Nothing of that has landed: it is to be done, too."
+	}
+	return "What was verified of that is in the files as you see them; keep it working."
 }

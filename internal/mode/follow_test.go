@@ -144,6 +144,79 @@ func TestFirstGoalIsJudged(t *testing.T) {
 	}
 }
 
+// Of runs that go on from each other each is told all that was wanted before, oldest first, and
+// what has become of it; what is open is judged, and what was taken over is named as what it is.
+func TestAllGoalsAreTold(t *testing.T) {
+	goals := func(first, last agency.GoalFate) []agency.FormerGoal {
+		return []agency.FormerGoal{
+			{Run: "older", Goal: "the first goal", State: agency.StateFailed, Now: first}, {Run: "old", State: agency.StateFailed, Now: last},
+		}
+	}
+	describe := func(s *stage, id agency.ContractID) string {
+		c := s.contract(id)
+		out := c.Title + "\n" + c.Description
+		for _, k := range c.AcceptanceCriteria {
+			out += "\n" + k.ID + "=" + k.Text
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		follows  agency.Follows
+		contract agency.ContractID
+		want     []string // in this order
+		not      string
+	}{
+		"nothing landed": {
+			agency.Follows{Goals: goals(agency.GoalOpen, agency.GoalOpen)},
+			"main",
+			[]string{"the first goal", "1. Run older, which has failed", "the first goal", "files are as they were", "2. Run old,", "the old goal", "before=the first goal", "before-2=the old goal"},
+			"keep it working",
+		},
+		"the first landed": {
+			agency.Follows{Base: "base", Commit: "c-old", Goals: goals(agency.GoalLanded, agency.GoalOpen)},
+			"more",
+			[]string{"the first goal", "keep it working", "the old goal", "it is to be done, too", "before=the old goal"},
+			"before=the first goal",
+		},
+		"what is taken over": {
+			agency.Follows{Base: "base", Commit: "c-old", Goals: goals(agency.GoalLanded, agency.GoalOpen)},
+			"before",
+			[]string{"the first goal", "Run older:", "the first goal"},
+			"the old goal",
+		},
+		"both landed": {
+			agency.Follows{Base: "base", Commit: "c-old", Goals: goals(agency.GoalLanded, agency.GoalLanded)},
+			"before",
+			[]string{"the old goal", "Run older:", "the first goal", "Run old:", "the old goal"},
+			"nothing",
+		},
+		"merged, and taken back": {
+			agency.Follows{Undone: true, Goals: goals(agency.GoalMerged, agency.GoalUndone)},
+			"main",
+			[]string{"the first goal", "keep it working", "the old goal", "in the files no more"},
+			"before=",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, f := newStage(t), tt.follows
+			f.What = agency.FollowOn
+			s.run(Follow, following(f))
+			said := describe(s, tt.contract)
+			rest := said
+			for _, want := range tt.want {
+				_, after, ok := strings.Cut(rest, want)
+				if !ok {
+					t.Fatalf("no %q where it is due in:\n%s", want, said)
+				}
+				rest = after
+			}
+			if strings.Contains(said, tt.not) {
+				t.Errorf("%q in:\n%s", tt.not, said)
+			}
+		})
+	}
+}
+
 // A process that dies between any two steps comes to the same.
 func TestFollowAfterDeath(t *testing.T) {
 	for _, f := range []agency.Follows{{What: agency.FollowOn, Base: "base", Commit: "c-old"}, {What: agency.FollowUndo, Commit: "c-old", Merged: true}} {

@@ -110,6 +110,11 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 	if to.Final() {
 		finished = tx.Now.UnixNano()
 	}
+	if run.Failure != nil && !to.Bad() { // it goes on
+		if err := updateRunDoc(tx, id, func(run *agency.Run) { run.Failure = nil }); err != nil {
+			return err
+		}
+	}
 	if _, err := tx.Exec(updateState,
 		string(to), reason, finished, string(id)); err != nil {
 		return err
@@ -122,6 +127,11 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 
 // Fail ends a run by a failure.
 func Fail(tx *store.Tx, id agency.RunID, why agency.Failure) error {
+	return Stop(tx, id, agency.StateFailed, why, why.Sentence())
+}
+
+// Stop moves a run to a state that is no success, by its cause; the reason says it to people.
+func Stop(tx *store.Tx, id agency.RunID, to agency.RunState, why agency.Failure, reason string) error {
 	run, err := Run(tx, id)
 	if err == nil && !run.State.Final() {
 		err = updateRunDoc(tx, id, func(run *agency.Run) { run.Failure = &why })
@@ -129,7 +139,7 @@ func Fail(tx *store.Tx, id agency.RunID, why agency.Failure) error {
 	if err != nil {
 		return err
 	}
-	return SetState(tx, id, agency.StateFailed, why.Sentence())
+	return SetState(tx, id, to, reason)
 }
 
 // tellPause tells that a person pauses a run or lets it go on, of each gate at which

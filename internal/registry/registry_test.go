@@ -191,6 +191,34 @@ func TestPausesAreTold(t *testing.T) {
 	}
 }
 
+// Why a run was cut off is kept until it goes on, and why it ended for good.
+func TestCausesAreKept(t *testing.T) {
+	db := withRun(t)
+	cut, ended := agency.Failure{Kind: agency.FailedCrashed, Cause: "its host died"}, agency.Failure{Kind: agency.FailedCancelled, Cause: "cancelled by me"}
+	for _, step := range []struct {
+		by   func(tx *store.Tx) error
+		want agency.FailureKind
+	}{
+		{func(tx *store.Tx) error { return Stop(tx, sample.ID, agency.StateInterrupted, cut, cut.Cause) }, cut.Kind},
+		{func(tx *store.Tx) error { return SetState(tx, sample.ID, agency.StateRunning, "") }, ""},
+		{func(tx *store.Tx) error { return Stop(tx, sample.ID, agency.StateCancelled, ended, ended.Cause) }, ended.Kind},
+		{func(tx *store.Tx) error { return Stop(tx, sample.ID, agency.StateCancelled, cut, cut.Cause) }, ended.Kind},
+	} {
+		write(t, db, step.by)
+		run, err := store.Get(t.Context(), db, Run, sample.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := agency.FailureKind("")
+		if run.Failure != nil {
+			got = run.Failure.Kind
+		}
+		if got != step.want {
+			t.Errorf("%s: kept %q, want %q", run.State, got, step.want)
+		}
+	}
+}
+
 // Another attempt is told, and why it is needed; the first is none.
 func TestAnotherAttemptIsTold(t *testing.T) {
 	db := withRun(t)

@@ -184,7 +184,7 @@ func (g *gatherer) fold() (agency.Report, error) {
 	g.on = map[agency.OID][]agency.Receipt{}
 	g.locate()
 	g.r = agency.Report{
-		RunID: g.Run.ID, Number: g.Run.Number, Goal: g.Run.Goal, Mode: g.Run.Mode, Standing: agency.Standing{State: g.Run.State, Reason: g.Run.Reason, Next: g.Run.Next()}, Branch: g.Run.Branch, Target: g.Run.Target,
+		RunID: g.Run.ID, Number: g.Run.Number, Goal: g.Run.Goal, Mode: g.Run.Mode, Standing: agency.Standing{State: g.Run.State, Reason: g.Run.Reason, Failure: g.Run.Failure, Next: g.Run.Next()}, Branch: g.Run.Branch, Target: g.Run.Target,
 		Merged: g.Run.Merged, Local: g.in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.Words,
 		LeftOpen: agency.LeftOpen{
 			Contracts: []agency.OpenContract{}, Asserted: []agency.OpenCriterion{}, Weakened: []agency.OpenWeakening{},
@@ -217,7 +217,7 @@ func (g *gatherer) fold() (agency.Report, error) {
 	}
 	g.coverage()
 	g.cost()
-	g.r.Acts = agency.ActsOf(g.Gates)
+	g.r.Acts, g.r.Words = agency.ActsOf(g.Gates), agency.WordsOf(g.Gates)
 	return g.r, nil
 }
 

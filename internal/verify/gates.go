@@ -35,9 +35,8 @@ func (g gateFact) stops() bool {
 
 func (j judgement) judgeGates() {
 	for _, g := range j.gates {
-		lint := g.claim.Kind == agency.CheckLint
-		red := j.r.named(!lint || !j.Commands.LintMayFail, func() { g.judge(j.r) })
-		j.v.LintRed = j.v.LintRed || lint && red
+		red := j.r.named(!j.Commands.MayFail(g.claim.Kind), func() { g.judge(j.r) })
+		j.v.LintRed = j.v.LintRed || g.claim.Kind == agency.CheckLint && red
 	}
 }
 

@@ -62,10 +62,11 @@ func judge(f facts) agency.Verdict {
 	j.judgeGates()
 	if slices.ContainsFunc(f.gates, gateFact.stops) {
 		j.judgeFiles("not checked: the commands before the tests fail")
+		v.Pass = len(r.reasons) == 0
 		v.Reasons = append(r.reasons, r.notes...)
 		return v
 	}
-	v.TestsRed = r.named(!f.Commands.TestsMayFail, j.judgeTests)
+	v.TestsRed = r.named(!f.Commands.MayFail(agency.CheckTest), j.judgeTests)
 	for _, look := range []func(){j.judgeCriteria, j.judgeCoverage, j.judgeWeakened, j.judgeLeftovers, j.judgeAside} {
 		look()
 	}

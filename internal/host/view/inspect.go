@@ -73,7 +73,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID, of ...api.Extent)
 			}
 			fallthrough
 		case api.Tree:
-			doc.Report.Acts = agency.ActsOf(known.Gates)
+			doc.Report.Acts, doc.Report.Words = agency.ActsOf(known.Gates), agency.WordsOf(known.Gates)
 			return nil
 		}
 		return beyond(q, known, in, &doc)
@@ -105,7 +105,7 @@ func beyond(q *store.Snapshot, known report.Records, in report.Input, doc *api.I
 		return err
 	}
 	doc.Report.Shorten()
-	doc.Report.State, doc.Report.Reason, doc.Report.Next = doc.State, doc.Reason, doc.Next
+	doc.Report.State, doc.Report.Reason, doc.Report.Failure, doc.Report.Next = doc.State, doc.Reason, doc.Failure, doc.Next
 	return nil
 }
 

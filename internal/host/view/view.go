@@ -101,10 +101,17 @@ func followersOf(runs []agency.Run) map[agency.RunID][]api.Follower {
 	out := map[agency.RunID][]api.Follower{}
 	for _, r := range runs {
 		if f := r.Follows; f != nil {
-			out[f.Run] = append(out[f.Run], api.Follower{ID: r.ID, What: f.What, State: r.State})
+			out[f.Run] = append(out[f.Run], api.Follower{ID: r.ID, What: f.What, State: r.State, TakenBack: takenBackBy(runs, r.ID)})
 		}
 	}
 	return out
+}
+
+func takenBackBy(runs []agency.Run, of agency.RunID) agency.RunID {
+	if by := agency.UndoneBy(runs, of); by != nil {
+		return by.ID
+	}
+	return ""
 }
 
 // Doc is one run as ps shows it.
@@ -150,7 +157,7 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, 
 		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Progress: share, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID), Follows: run.Follows,
 	}
 	if held := r.o.Live.Held(run.ID); held != nil {
-		d.State, d.Why = agency.StateInterrupted, interrupted(run, held.Error()+"; "+agency.MendOf(held))
+		d.State, d.Why = agency.StateInterrupted, interrupted(run, agency.Failure{Kind: agency.FailedOutside, Cause: held.Error()}, held.Error()+"; "+agency.MendOf(held))
 	}
 	for _, c := range contracts {
 		if !c.work {
@@ -177,15 +184,15 @@ func (r *Reader) docWith(q store.Querier, run agency.Run, contracts []standing, 
 	}
 	if works := run.State == agency.StateRunning || run.State == agency.StatePlanning; r.nobody && (works || run.State == agency.StateWaiting && len(gates) == 0) {
 		// Its host had no time to write it; the next one will.
-		d.State, d.Why = agency.StateInterrupted, interrupted(run, host.CrashReason(run.ID))
+		d.State, d.Why = agency.StateInterrupted, interrupted(run, host.Crashed(), host.CrashReason(run.ID))
 	}
 	return d, err
 }
 
 // interrupted is why a run stands still whose record does not say so yet.
-func interrupted(run agency.Run, reason string) api.Why {
+func interrupted(run agency.Run, why agency.Failure, reason string) api.Why {
 	run.State = agency.StateInterrupted
-	return api.Why{Reason: reason, Next: run.Next()}
+	return api.Why{Reason: reason, Failure: &why, Next: run.Next()}
 }
 
 // isWork tells the contracts of work from those by which a run plans, reports and keeps

@@ -44,6 +44,7 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(landings(st, d.Landings))
 	b.WriteString(joints(st, d.Joints))
 	b.WriteString(amendments(st, d.Amendments, ""))
+	b.WriteString(saidAtGates(st, d.Report))
 	b.WriteString(elsewhere(st, d.Report))
 	b.WriteString(interventions(st, d.Interventions))
 	return b.String()
@@ -80,7 +81,11 @@ func follows(d api.RunDoc) string {
 	}
 	for _, n := range d.FollowedBy {
 		_, by := n.What.Words()
-		s += fmt.Sprintf("  then    %s %s: it %s\n", n.ID, by, n.State.Has())
+		s += fmt.Sprintf("  then    %s %s: it %s", n.ID, by, n.State.Has())
+		if n.TakenBack != "" {
+			s += ", and was taken back by " + string(n.TakenBack)
+		}
+		s += "\n"
 	}
 	return s
 }
@@ -91,6 +96,18 @@ func answered(st Style, d api.InspectDoc) string {
 	s += pattern(st, d.Pattern) + receipts(st, d.Receipts) + interventions(st, d.Interventions)
 	if d.Answer != "" {
 		s += "\n" + st.paint(bold, "Answer:") + "\n" + strings.TrimRight(Markdown(st, d.Answer), "\n") + "\n"
+	}
+	return s
+}
+
+// saidAtGates is what people said at the run's gates.
+func saidAtGates(st Style, r agency.Report) string {
+	if len(r.Words) == 0 {
+		return ""
+	}
+	s := "\n" + st.paint(bold, "Said at gates:") + "\n"
+	for _, w := range r.Words {
+		s += "  " + Line(w.String()) + "\n"
 	}
 	return s
 }
