@@ -304,7 +304,7 @@ func (l *Log) elapsed() time.Duration {
 	if l.o.Now == nil || l.o.Start.IsZero() {
 		return 0
 	}
-	return l.o.Now().Sub(l.o.Start)
+	return Passed(l.o.Start, l.o.Now())
 }
 
 // line is `[RUN] HH:MM:SS  TIER|ROLE  EVENT  text`. Its columns

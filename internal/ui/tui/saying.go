@@ -361,14 +361,14 @@ func (w await) line(model string, now time.Time) string {
 	provider, _, _ := strings.Cut(model, "/")
 	s := "waiting for " + cmp.Or(provider, "the model") + ": "
 	if w.began {
-		return s + "nothing more for " + Elapsed(now.Sub(w.since))
+		return s + "nothing more for " + Elapsed(Passed(w.since, now))
 	}
 	if w.again.IsZero() {
-		return s + "no answer for " + Elapsed(now.Sub(w.since))
+		return s + "no answer for " + Elapsed(Passed(w.since, now))
 	}
 	s += cmp.Or(whys[w.why], Line(strings.ReplaceAll(w.why, "_", " ")))
-	if left := w.again.Sub(now); left > 0 {
-		s += ", next try in " + Elapsed(max(left, time.Second))
+	if left := Passed(now, w.again); left > 0 {
+		s += ", next try in " + Elapsed(left)
 	}
 	if w.of > 0 {
 		return s + fmt.Sprintf(", %d of %d", w.try, w.of)

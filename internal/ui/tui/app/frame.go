@@ -143,7 +143,7 @@ func (r *runView) elapsed(now time.Time) time.Duration {
 	if !r.doc.FinishedAt.IsZero() {
 		now = r.doc.FinishedAt
 	}
-	return max(0, now.Sub(r.doc.CreatedAt))
+	return max(0, tui.Passed(r.doc.CreatedAt, now))
 }
 
 // alarmLine is what a person must know first: a gate that waits, or how the run ended.
