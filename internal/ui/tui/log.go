@@ -338,7 +338,11 @@ func (l *Log) line(ev agency.Event) string {
 		b.WriteString(st.paint(c.color, word) + c.text[len(word):])
 	}
 	if width > 0 {
-		text = fitted(text, max(8, left), width-1-left, telling(ev))
+		if left = max(8, left); failedCall(ev) {
+			text = cut(text, left)
+		} else {
+			text = fitted(text, left, width-1-left, telling(ev))
+		}
 	}
 	b.WriteString(strings.TrimRight(st.paint(textColor(ev), text), " "))
 	return b.String()
@@ -397,6 +401,12 @@ func telling(ev agency.Event) bool {
 	return ev.Category == agency.CategoryGate || ev.Severity.AtLeast(agency.SeverityWarning)
 }
 
+// failedCall tells of a call that was refused or failed, which is for its agent to mend: a line says what
+// it was and why, and all of it stands in the conversation.
+func failedCall(ev agency.Event) bool {
+	return ev.Type == "tool_refused" || ev.Type == "tool_called"
+}
+
 // routine events say on a terminal what its progress line says as well, or what
 // the next event says better. The log of a program has all of them.
 func routine(ev agency.Event, d agency.Detail) bool {
@@ -407,7 +417,7 @@ func routine(ev agency.Event, d agency.Detail) bool {
 	case *agency.TurnCompleted:
 		return true
 	case *agency.ToolCalled:
-		return slices.Contains(endings, d.Tool)
+		return d.Error == "" && slices.Contains(endings, d.Tool)
 	case *agency.LintRun:
 		return d.ExitCode == 0
 	case *agency.MessageDelivered, *agency.MessageProcessed:
