@@ -285,10 +285,12 @@ func (l *Log) draw() string {
 	if l.o.Quiet {
 		return text
 	}
-	said := l.saying.Seen(l.width() - 1)
+	st := l.o.Style
+	st.Width = l.width()
+	said := l.saying.Seen(st)
 	for i := len(said) - 1; i >= 0; i-- {
 		l.shown = slices.Insert(l.shown, 0, columns(said[i]))
-		text = l.o.Style.paint(dim, said[i]) + "\n" + text
+		text = said[i] + "\n" + text
 	}
 	return text
 }
@@ -320,6 +322,9 @@ func (l *Log) line(ev agency.Event) string {
 	text := Line(ev.Summary)
 	if ev.ContractID != "" && ev.ContractID != agency.MainContract && ev.Role != agency.RoleAgent {
 		text = string(ev.ContractID) + ": " + text
+	}
+	if ev.Type == "claimed" {
+		text = ownWords(st, text)
 	}
 	head := []column{
 		{run + " ", dim, 120},

@@ -270,7 +270,8 @@ func (t *transcript) say(st tui.Style, s tui.Saying) {
 	if t.text == "" {
 		return
 	}
-	said := s.Text(t.session, t.turn)
+	st.Width = max(0, t.pager.width-2)
+	said := s.Text(st, t.session, t.turn)
 	if said != "" {
 		said = "\n" + st.Paint(tui.Cyan, "says now") + "\n  " + strings.ReplaceAll(strings.TrimRight(said, "\n"), "\n", "\n  ")
 	}
