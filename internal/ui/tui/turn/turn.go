@@ -288,6 +288,9 @@ func Transcript(st tui.Style, d api.TranscriptDoc) string {
 	}
 	for _, l := range d.Lines {
 		head := fmt.Sprintf("turn %d  %s  %s", l.Turn, l.Role, l.Kind)
+		if l.By != "" {
+			head += "  answered by " + tui.Line(l.By)
+		}
 		switch changed, path := edit(call{tool: l.Tool, args: l.Args}); {
 		case l.Kind == "tool_call" && len(changed) > 0:
 			for i, line := range changed {

@@ -131,6 +131,7 @@ func TestTranscript(t *testing.T) {
 		calls("b", "write_file", map[string]any{"path": "new.txt", "content": "a\nb\n"}),
 		calls("c", "run_command", map[string]any{"command": "make"}),
 		answers("c", "exit code 0\x1b[1m"),
+		{Role: "user", Kind: "tool_result", CallID: "d", Text: "use the helper", By: "ann\x1b[2J"},
 	}}
 	for i := range d.Lines {
 		d.Lines[i].Turn = 1
@@ -155,6 +156,9 @@ turn 1  assistant  tool_call  run_command
 
 turn 1  user  tool_result
   exit code 0
+
+turn 1  user  tool_result  answered by ann
+  use the helper
 `
 	if diff := cmp.Diff(want, turn.Transcript(tui.Style{}, d)); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
