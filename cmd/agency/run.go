@@ -186,24 +186,31 @@ func oneSource(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if len(from) > 1 {
-		return usage("run: %s say the goal: want one of them", strings.Join(from, " and "))
+		what := "goal"
+		if cmd.Name() == "ask" {
+			what = "question"
+		}
+		return usage("%s: %s say the %s: want one of them", cmd.Name(), strings.Join(from, " and "), what)
 	}
 	return nil
 }
 
 // agentFlags refuses what means nothing where an agent answers.
 func agentFlags(cmd *cobra.Command, args []string) error {
-	const mend = "agency run --agent NAME INPUT"
+	name, mend := cmd.Name(), "agency run --agent NAME"
+	if name == "ask" {
+		mend = "agency ask"
+	}
 	for _, other := range []string{"mode", "target", "feature", "continue", "include-dirty", "include-untracked", "strict", "max-parallel", "dry-run"} {
 		if cmd.Flags().Changed(other) {
-			return agency.Errorf(agency.KindInvalid, "run: --%s means nothing where an agent answers: nothing of it lands", other).WithMend(mend)
+			return agency.Errorf(agency.KindInvalid, "run: --%s means nothing where an agent answers: nothing of it lands", other).WithMend("%s INPUT", mend)
 		}
 	}
 	if err := oneSource(cmd, args); err != nil {
 		return err
 	}
 	if len(args) > 1 {
-		return agency.Errorf(agency.KindInvalid, "run: the input is one argument, here are %d", len(args)).WithMend("agency run --agent NAME %q", strings.Join(args, " "))
+		return agency.Errorf(agency.KindInvalid, "%s: the input is one argument, here are %d", name, len(args)).WithMend("%s %q", mend, strings.Join(args, " "))
 	}
 	return nil
 }
@@ -217,7 +224,11 @@ func runAgent(ctx context.Context, a *app, f runFlags, input string) (err error)
 		h, err = a.claim()
 	}
 	if errors.Is(err, daemon.ErrNoRepository) {
-		return agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency run --agent %s --no-repo, on text alone", f.agent)
+		mend := nameRepo
+		if f.agent != agency.GuideAgent {
+			mend = fmt.Sprintf("agency run --agent %s --no-repo, on text alone", f.agent)
+		}
+		return agency.Errorf(agency.KindInvalid, "%w", err).WithMend("%s", mend)
 	}
 	if err != nil {
 		return err
@@ -242,7 +253,7 @@ func wanted(ctx context.Context, a *app, f runFlags, args []string, in io.Reader
 	from := f.file
 	if f.agent != "" && len(args) == 0 && !f.edit && f.file == "" {
 		if a.asksPeople() {
-			return "", agency.Errorf(agency.KindInvalid, "run: say what the agent is to answer").WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
+			return "", f.unasked("say what the agent is to answer")
 		}
 		from = "-"
 	}
@@ -271,11 +282,19 @@ func wanted(ctx context.Context, a *app, f runFlags, args []string, in io.Reader
 	}
 	switch empty := strings.TrimSpace(text) == ""; {
 	case empty && f.agent != "":
-		return "", agency.Errorf(agency.KindInvalid, "run: there is nothing for the agent to answer").WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
+		return "", f.unasked("there is nothing for the agent to answer")
 	case empty:
 		return "", agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
 	}
 	return text, agency.CheckGoal(text)
+}
+
+// unasked is the error where an agent gets nothing to answer.
+func (f runFlags) unasked(why string) error {
+	if f.agent == agency.GuideAgent {
+		return agency.Errorf(agency.KindInvalid, "ask: %s", why).WithMend(`agency ask "QUESTION", or pipe it in`)
+	}
+	return agency.Errorf(agency.KindInvalid, "run: %s", why).WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
 }
 
 func (a *app) start(ctx context.Context, goal string, f runFlags) error {
