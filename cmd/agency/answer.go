@@ -220,6 +220,23 @@ func (f *follower) asking(ctx context.Context, leave context.CancelCauseFunc) (s
 	}
 }
 
+// gateText is a gate for people, with the run as it stands.
+func (f *follower) gateText(ctx context.Context, st tui.Style, g agency.Gate) (string, error) {
+	if f.o.closed {
+		return tui.GateText(st, g), nil
+	}
+	doc, err := f.c.Inspect(ctx, f.run.ID, api.Tree)
+	if err != nil {
+		return "", err
+	}
+	gates, err := f.c.Gates(ctx, f.run.ID)
+	if err != nil {
+		return "", err
+	}
+	cost, err := f.c.Cost(ctx, f.run.ID, api.Tree)
+	return tui.Gate(st, g, beside(st, doc, cost, gates, g)), err
+}
+
 // answeredGate tells that a gate was answered, by whomever.
 func (f *follower) answeredGate(ctx context.Context, id agency.GateID) error {
 	if f.ask == nil {
