@@ -301,8 +301,9 @@ func diffColor(line string) string {
 
 // Waiting is a gate that waits, with its run.
 type Waiting struct {
-	Run  agency.RunID
-	Gate api.GateDoc
+	Run    agency.RunID
+	Number int
+	Gate   api.GateDoc
 }
 
 // WaitingOf are the gates of all runs that wait, what is most urgent first, then the oldest.
@@ -313,7 +314,7 @@ func WaitingOf(runs []api.RunDoc) []Waiting {
 			continue
 		}
 		for _, g := range r.Gates {
-			out = append(out, Waiting{r.ID, g})
+			out = append(out, Waiting{r.ID, r.Number, g})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Waiting) int {

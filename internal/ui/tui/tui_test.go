@@ -587,7 +587,7 @@ func TestInspectSaysTokensOnce(t *testing.T) {
 // Gates that wait are told apart by what they ask, and their commands can be copied.
 func TestWaitsOnANarrowTerminal(t *testing.T) {
 	gate := func(id, summary string) Waiting {
-		return Waiting{"r", api.GateDoc{ID: agency.GateID(id), Kind: agency.GateMerge, Summary: summary, CreatedAt: time.Unix(0, 0)}}
+		return Waiting{Run: "r", Gate: api.GateDoc{ID: agency.GateID(id), Kind: agency.GateMerge, Summary: summary, CreatedAt: time.Unix(0, 0)}}
 	}
 	all := []Waiting{
 		gate("write-notes-about-the-zf72hqbx.merge-1", "ready to land: notes about the shop and all that belongs to it"),

@@ -18,6 +18,7 @@ const (
 	viewList view = iota
 	viewRun
 	viewGate
+	viewChange
 	viewTranscript
 	viewEvent
 	viewHelp
@@ -419,8 +420,15 @@ func (m *Model) lay() {
 		t.say(m.o.Style, m.run.saying)
 	}
 	m.run.log.lay(m.o.Style, width)
-	if m.view == viewGate || m.view == viewHelp && m.under == viewGate {
+	view := m.view
+	if view == viewHelp {
+		view = m.under
+	}
+	switch view {
+	case viewGate:
 		m.run.layGate(m.o.Style, m.now, width)
+	case viewChange:
+		m.run.page.lay(m.run.changes(m.o.Style), width)
 	}
 }
 

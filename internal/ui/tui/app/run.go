@@ -25,7 +25,7 @@ type runView struct {
 	progress tui.Progress
 	hearing
 	gate       agency.GateID // that is shown
-	page       pager         // its text
+	page       pager         // its text, or that of the change
 	diff       diff
 	transcript transcript
 	decisions
@@ -51,6 +51,7 @@ type diff struct {
 	err   error
 	known bool
 	asked bool
+	back  view // from which it is looked at alone
 }
 
 // with is a map with one more entry; models that came before keep theirs.
