@@ -442,7 +442,7 @@ func summary(d api.RunDoc, answers bool) string {
 	case d.State == agency.StateSucceeded && d.Agent != "":
 		s += fmt.Sprintf("  who worked for whom: agency inspect %s\n", id)
 	case d.State == agency.StateSucceeded:
-		s += fmt.Sprintf("  land it with: agency merge %s\n", id)
+		s += fmt.Sprintf("  merge it with: agency merge %s\n", id)
 	case d.State == agency.StateWaiting && answers:
 		for _, g := range d.Gates {
 			s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", string(g.ID)+where, string(g.ID)+where)

@@ -100,7 +100,7 @@ func undoCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "undo [RUN]", Short: "Take back what a run merged, by a commit that reverts it", Args: atMostOne,
-		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it lands. What changed since in the same places is a\nconflict: it is named, and nothing is touched. Checks that fail again, where a fix is taken back, are\nnamed at the gate, and --yes does not answer that. No model is asked, unless you reject the gate with a reason.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
+		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it is merged. What changed since in the same places is a\nconflict: it is named, and nothing is touched. Checks that fail again, where a fix is taken back, are\nnamed at the gate, and --yes does not answer that. No model is asked, unless you reject the gate with a reason.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := meant(cmd.Context(), a, args, undoable, f.json)
 			if err != nil || name == "" {

@@ -41,7 +41,7 @@ const runHelp = `Starts a run on the repository of the working directory and fol
 The run starts from HEAD; uncommitted files are left out and named. Those that
 you ask for go along as a commit of their own, which the merge gate and agency
 diff show apart and which lands with the work; files that may hold a secret are
-refused. Its work lands on the branch agency/RUN/main, and in your branch only after you have
+refused. Its work is integrated into the branch agency/RUN/main, and merged into yours only after you have
 approved the merge gate. On a terminal a gate is answered where it is shown, by the
 keys that stand below it, and from anywhere by agency approve and agency reject.
 Ctrl-C pauses the run.
@@ -127,7 +127,7 @@ func defineAsked(fl *pflag.FlagSet, f *runFlags, what string) {
 
 func defineRun(fl *pflag.FlagSet, f *runFlags) {
 	defineAsked(fl, f, "goal")
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what is integrated), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")
 	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your edits of tracked files, as a commit of their own below the work")

@@ -108,8 +108,8 @@ func mergeCommand(a *app) *cobra.Command {
 	var f runFlags
 	var at string
 	cmd := &cobra.Command{
-		Use: "merge [RUN]", Short: "Land a run that ended on its branch, or what it had verified before", Args: atMostOne,
-		Long: "Merges a run that ended on its branch. With --at CONTRACT it lands what any run had verified up to that\ncontract, also where what came after it failed: a run of its own verifies that as a whole, and asks at its\nmerge gate.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
+		Use: "merge [RUN]", Short: "Merge a run that ended on its branch, or what it had verified before", Args: atMostOne,
+		Long: "Merges a run that ended on its branch. With --at CONTRACT it merges what any run had verified up to that\ncontract, also where what came after it failed: a run of its own verifies that as a whole, and asks at its\nmerge gate.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
 		Example: `  agency merge k3f9d2ab
   agency merge k3f9d2ab --at main-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,7 +133,7 @@ func mergeCommand(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "land what was verified up to this `CONTRACT` (agency inspect lists them)")
+	cmd.Flags().StringVar(&at, "at", "", "merge what was verified up to this `CONTRACT` (agency inspect lists them)")
 	followFlags(cmd, &f)
 	return cmd
 }

@@ -211,7 +211,7 @@ func Answers(g agency.Gate) []Answer {
 	case agency.GateMerge:
 		return []Answer{
 			{"agency diff " + string(g.RunID), "the whole change"},
-			{approve, cmp.Or(g.Approving, "land it")},
+			{approve, cmp.Or(g.Approving, "merge it")},
 			{reject + " --reason TEXT", cmp.Or(g.Rejecting, "send it back; why")},
 		}
 	case agency.GateQuestion:

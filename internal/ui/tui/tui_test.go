@@ -484,8 +484,8 @@ func TestTablesLoseNothing(t *testing.T) {
 func TestAnswersFitTheTerminal(t *testing.T) {
 	g := agency.Gate{ID: "a-run-with-a-long-name-abcd2345.merge-1", RunID: "a-run-with-a-long-name-abcd2345", Kind: agency.GateMerge, Summary: "ready", Body: "Fine."}
 	for width, want := range map[int]string{
-		0:  "  agency approve a-run-with-a-long-name-abcd2345.merge-1               land it\n",
-		60: "  agency approve a-run-with-a-long-name-abcd2345.merge-1\n      land it\n",
+		0:  "  agency approve a-run-with-a-long-name-abcd2345.merge-1               merge it\n",
+		60: "  agency approve a-run-with-a-long-name-abcd2345.merge-1\n      merge it\n",
 	} {
 		if got := Gate(Style{Width: width}, g, ""); !strings.Contains(got, want) {
 			t.Errorf("width %d:\n%s", width, got)

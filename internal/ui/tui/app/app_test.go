@@ -218,7 +218,7 @@ func TestGateIsAnsweredOnce(t *testing.T) {
 	b.keys("g")
 	patch := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" + strings.Repeat("+more\n", 60) + "diff --git a/y b/y\n+why\n"
 	b.send(diffMsg{run: runID, doc: api.DiffDoc{Stat: "2 files", Patch: patch}})
-	b.want("land it", "so far, likely $1.00", "up to $2.00", "anomalies", "the same call")
+	b.want("merge it", "so far, likely $1.00", "up to $2.00", "anomalies", "the same call")
 	b.keys("]", "]")
 	b.want("b/y", "+why")
 	b.keys("r")
