@@ -28,7 +28,7 @@ func approveCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "approve [RUN | GATE]", Short: "Approve a gate at which a run waits, or list all that wait", Args: atMostOne,
-		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. GATE is its id as gates print\nit, such as fix-parser-k3f9d2ab.merge-1: an answer to it never reaches a later gate of the run. RUN means the\none that waits now; it is an id, the beginning or end of one, or the run's number: 42, agency-42\nor '#42'. Without either it asks on a terminal about the gate of the one run that waits, by the\nkeys of agency run, and follows it on. Where several wait, and without a terminal, it lists their gates,\nthe most urgent first, answers none, and ends with code 3.",
+		Long: "Approves the gate at which a run waits. At the merge gate this merges the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. GATE is its id as gates print\nit, such as fix-parser-k3f9d2ab.merge-1: an answer to it never reaches a later gate of the run. RUN means the\none that waits now; it is an id, the beginning or end of one, or the run's number: 42, agency-42\nor '#42'. Without either it asks on a terminal about the gate of the one run that waits, by the\nkeys of agency run, and follows it on. Where several wait, and without a terminal, it lists their gates,\nthe most urgent first, answers none, and ends with code 3.",
 		Example: `  agency approve fix-parser-k3f9d2ab
   agency approve k3f9d2ab.merge-1
   agency approve k3f9d2ab --note "use the existing helper in internal/dur"
@@ -218,6 +218,23 @@ func (f *follower) asking(ctx context.Context, leave context.CancelCauseFunc) (s
 		}
 		<-done
 	}
+}
+
+// gateText is a gate for people, with the run as it stands.
+func (f *follower) gateText(ctx context.Context, st tui.Style, g agency.Gate) (string, error) {
+	if f.o.closed {
+		return tui.GateText(st, g), nil
+	}
+	doc, err := f.c.Inspect(ctx, f.run.ID, api.Tree)
+	if err != nil {
+		return "", err
+	}
+	gates, err := f.c.Gates(ctx, f.run.ID)
+	if err != nil {
+		return "", err
+	}
+	cost, err := f.c.Cost(ctx, f.run.ID, api.Tree)
+	return tui.Gate(st, g, beside(st, doc, cost, gates, g)), err
 }
 
 // answeredGate tells that a gate was answered, by whomever.

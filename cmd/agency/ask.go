@@ -6,11 +6,8 @@ import (
 	"agency/internal/agency"
 )
 
-// guide is the agent that answers questions about a repository.
-const guide = "repository-guide"
-
 func askCommand(a *app) *cobra.Command {
-	f := runFlags{agent: guide}
+	f := runFlags{agent: agency.GuideAgent}
 	cmd := &cobra.Command{
 		Use: "ask QUESTION | ask -f FILE | ask -", Short: "Answer a question about the repository, and change nothing",
 		Long: `Answers a question about the repository as HEAD has it. The agent repository-guide

@@ -175,7 +175,7 @@ agency inspect RUN --decisions.`,
 func freedText(r agency.Reservation) string {
 	s := tui.Line(r.Name) + " is free: contract " + tui.Line(string(r.Contract)) + " had it"
 	if r.Landed {
-		return s + ", and what it landed stays\n"
+		return s + ", and what it brought stays\n"
 	}
 	return s + ", and lands no change that takes it before it reserves it again\n"
 }

@@ -15,7 +15,7 @@ func diffCommand(a *app) *cobra.Command {
 	var asJSON, stat, raw bool
 	cmd := &cobra.Command{
 		Use: "diff [RUN]", Short: "Show what a run would land", Args: atMostOne,
-		Long: "Shows the change of a run's branch against its base; before anything landed, the agent's files as they\nwere last tested. Local edits that the run started from (--include-dirty) stand apart, before it.",
+		Long: "Shows the change of a run's branch against its base; before anything was integrated, the agent's files as they\nwere last tested. Local edits that the run started from (--include-dirty) stand apart, before it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				if run.Mode == agency.ModeAgent {
@@ -31,7 +31,7 @@ func diffCommand(a *app) *cobra.Command {
 					return a.out.Raw(asIs)
 				}
 				if !asJSON && tui.Clean(asIs) != asIs {
-					a.note("it has characters that steer a terminal or are not seen, shown as \\u001b: agency diff %s --raw prints it as it lands, for git apply", run.ID)
+					a.note("it has characters that steer a terminal or are not seen, shown as \\u001b: agency diff %s --raw prints it as it is merged, for git apply", run.ID)
 				}
 				return a.showAsIs(asJSON, d, func() string {
 					return diffText(func(patch string) string { return tui.Diff(a.style, patch) }, d, stat)
@@ -41,7 +41,7 @@ func diffCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&stat, "stat", false, "only the summary")
-	cmd.Flags().BoolVar(&raw, "raw", false, "byte by byte as it lands, for git apply: it may steer a terminal")
+	cmd.Flags().BoolVar(&raw, "raw", false, "byte by byte as it is merged, for git apply: it may steer a terminal")
 	oneOf(cmd, "json", "raw")
 	oneOf(cmd, "stat", "raw")
 	return cmd

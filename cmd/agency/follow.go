@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -146,36 +147,45 @@ func (f *follower) onInterrupt(ctx context.Context, leave context.CancelCauseFun
 	}
 }
 
-// forecastEvery is after how many seconds the forecast is asked for again, where
-// anything happened: its sums are over all requests of the run.
-const forecastEvery = 5
+// forecastEvery is how often the forecast is asked for again, where anything happened: its sums
+// are over all requests of the run.
+const forecastEvery = 5 * time.Second
 
-// tick keeps the progress line: its clock each second, and what the run is likely to
-// come to.
+// tick keeps the progress line: its clock each second, and what the run is likely to come to,
+// which may take longer to be asked than that.
 func (f *follower) tick(ctx context.Context) (stop func()) {
-	t := time.NewTicker(time.Second)
-	done := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		defer close(done)
-		for n := 0; ; n++ {
-			if n%forecastEvery == 0 && f.heard.Swap(false) {
-				if c, err := f.c.Cost(ctx, f.run.ID); err == nil { // else the last one stays
-					f.log.Stands(c)
-				}
+	var work sync.WaitGroup
+	work.Go(func() {
+		for sleep(ctx, tui.NextSecond(f.a.now())) {
+			_ = f.log.Tick() // a terminal that is gone is noticed by the next event
+		}
+	})
+	work.Go(func() {
+		for again := true; again; again = sleep(ctx, forecastEvery) {
+			if !f.heard.Swap(false) {
+				continue
 			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-				_ = f.log.Tick() // a terminal that is gone is noticed by the next event
+			if c, err := f.c.Cost(ctx, f.run.ID); err == nil { // else the last one stays
+				f.log.Stands(c)
 			}
 		}
-	}()
+	})
 	return func() {
-		t.Stop()
 		cancel()
-		<-done
+		work.Wait()
+	}
+}
+
+// sleep waits so long; false: it ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }
 
@@ -306,23 +316,6 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	return nil
 }
 
-// gateText is a gate for people, with the run as it stands.
-func (f *follower) gateText(ctx context.Context, st tui.Style, g agency.Gate) (string, error) {
-	if f.o.closed {
-		return tui.GateText(st, g), nil
-	}
-	doc, err := f.c.Inspect(ctx, f.run.ID, api.Tree)
-	if err != nil {
-		return "", err
-	}
-	gates, err := f.c.Gates(ctx, f.run.ID)
-	if err != nil {
-		return "", err
-	}
-	cost, err := f.c.Cost(ctx, f.run.ID, api.Tree)
-	return tui.Gate(st, g, beside(st, doc, cost, gates, g)), err
-}
-
 func (f *follower) say(text string) {
 	if f.o.json {
 		f.a.note("%s", text)
@@ -449,7 +442,7 @@ func summary(d api.RunDoc, answers bool) string {
 	case d.State == agency.StateSucceeded && d.Agent != "":
 		s += fmt.Sprintf("  who worked for whom: agency inspect %s\n", id)
 	case d.State == agency.StateSucceeded:
-		s += fmt.Sprintf("  land it with: agency merge %s\n", id)
+		s += fmt.Sprintf("  merge it with: agency merge %s\n", id)
 	case d.State == agency.StateWaiting && answers:
 		for _, g := range d.Gates {
 			s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", string(g.ID)+where, string(g.ID)+where)

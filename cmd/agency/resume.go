@@ -23,14 +23,22 @@ func resumeCommand(a *app) *cobra.Command {
 	var o followOptions
 	var detach, rebase bool
 	cmd := &cobra.Command{
-		Use: "resume RUN", Short: "Let a paused or interrupted run go on, and follow it", Args: oneRun,
-		Long: "Lets a run go on that was paused, or whose host or provider failed. Nothing that was finished is done\nagain. A run that has ended is only reported, with its exit code.\n\nWith --rebase a run that waits at its merge gate, or ended on its branch, is brought together with what the\nbranch that it is for has come to: by an agent where both changed the same lines, which is told what either\nside meant. It is verified as before, and the gate asks again.",
+		Use: "resume [RUN]", Short: "Let a paused or interrupted run go on, and follow it", Args: atMostOne,
+		Long: "Lets a run go on that was paused, or whose host or provider failed. Nothing that was finished is done\nagain. A run that has ended is only reported, with its exit code.\n\nWith --rebase a run that waits at its merge gate, or ended on its branch, is brought together with what the\nbranch that it is for has come to: by an agent where both changed the same lines, which is told what either\nside meant. It is verified as before, and the gate asks again.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			of := resumable
+			if rebase {
+				of = rebasable
+			}
+			name, err := meant(cmd.Context(), a, args, of, o.json)
+			if err != nil || name == "" {
+				return err
+			}
 			if rebase {
 				f := runFlags{yes: o.yes, noWait: o.noWait, detach: detach, levels: o.levels}
-				return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowLand, Rebase: true}, "", f)
+				return goOn(cmd.Context(), a, name, agency.Follows{What: agency.FollowLand, Rebase: true}, "", f)
 			}
-			return a.withRun(cmd.Context(), args[0], daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+			return a.withRun(cmd.Context(), name, daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 				return a.resume(cmd.Context(), h, c, run, o, detach)
 			})
 		},
@@ -92,10 +100,21 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 func undoCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "undo RUN", Short: "Take back what a run merged, by a commit that reverts it", Args: oneRun,
-		Long: "Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of\nthat verified, and asks at its merge gate before it lands. What changed since in the same places is a\nconflict: it is named, and nothing is touched. Checks that fail without it, the build\namong them, hold nothing back: the gate names them, and --yes does not answer that. A run that took back is\ntaken back the same way: what it took is there again. No model is asked, unless you reject the gate with a reason.",
+		Use: "undo [RUN]", Short: "Take back what a run merged, by a commit that reverts it", Args: atMostOne,
+		Long: `Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of
+that verified, and asks at its merge gate before it is merged. What changed since in the same places is a
+conflict: it is named, and nothing is touched. Checks that fail without it, the build
+among them, hold nothing back: the gate names them, and --yes does not answer that. A run that took back is
+taken back the same way: what it took is there again. No model is asked, unless you reject the gate with a reason.
+
+Without RUN it asks on a terminal about the one run that it may be about; where there are several, and
+without a terminal, it lists them, each with its command, and ends with code 3.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowUndo}, "", f)
+			name, err := meant(cmd.Context(), a, args, undoable, f.json)
+			if err != nil || name == "" {
+				return err
+			}
+			return goOn(cmd.Context(), a, name, agency.Follows{What: agency.FollowUndo}, "", f)
 		},
 	}
 	followFlags(cmd, &f)

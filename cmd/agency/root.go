@@ -19,7 +19,7 @@ before you have seen it at the merge gate.
   agency                               your runs and their gates, in this terminal
   agency demo                          the whole pipeline, offline, no key
   agency run "Parse durations in config.Load; add tests"
-  agency approve RUN                   land it
+  agency approve RUN                   merge it into your branch
 
 Exit codes: 0 success; 1 the run ended without success; 2 usage or
 configuration; 3 a gate waits and the command was told not to wait;

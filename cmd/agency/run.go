@@ -41,7 +41,7 @@ const runHelp = `Starts a run on the repository of the working directory and fol
 The run starts from HEAD; uncommitted files are left out and named. Those that
 you ask for go along as a commit of their own, which the merge gate and agency
 diff show apart and which lands with the work; files that may hold a secret are
-refused. Its work lands on the branch agency/RUN/main, and in your branch only after you have
+refused. Its work is integrated into the branch agency/RUN/main, and merged into yours only after you have
 approved the merge gate. On a terminal a gate is answered where it is shown, by the
 keys that stand below it, and from anywhere by agency approve and agency reject.
 Ctrl-C pauses the run.
@@ -129,7 +129,7 @@ func defineAsked(fl *pflag.FlagSet, f *runFlags, what string) {
 
 func defineRun(fl *pflag.FlagSet, f *runFlags) {
 	defineAsked(fl, f, "goal")
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what is integrated), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")
 	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your edits of tracked files, as a commit of their own below the work")
@@ -188,24 +188,31 @@ func oneSource(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if len(from) > 1 {
-		return usage("run: %s say the goal: want one of them", strings.Join(from, " and "))
+		what := "goal"
+		if cmd.Name() == "ask" {
+			what = "question"
+		}
+		return usage("%s: %s say the %s: want one of them", cmd.Name(), strings.Join(from, " and "), what)
 	}
 	return nil
 }
 
 // agentFlags refuses what means nothing where an agent answers.
 func agentFlags(cmd *cobra.Command, args []string) error {
-	const mend = "agency run --agent NAME INPUT"
+	name, mend := cmd.Name(), "agency run --agent NAME"
+	if name == "ask" {
+		mend = "agency ask"
+	}
 	for _, other := range []string{"mode", "target", "feature", "continue", "include-dirty", "include-untracked", "strict", "max-parallel", "dry-run"} {
 		if cmd.Flags().Changed(other) {
-			return agency.Errorf(agency.KindInvalid, "run: --%s means nothing where an agent answers: nothing of it lands", other).WithMend(mend)
+			return agency.Errorf(agency.KindInvalid, "run: --%s means nothing where an agent answers: nothing of it lands", other).WithMend("%s INPUT", mend)
 		}
 	}
 	if err := oneSource(cmd, args); err != nil {
 		return err
 	}
 	if len(args) > 1 {
-		return agency.Errorf(agency.KindInvalid, "run: the input is one argument, here are %d", len(args)).WithMend("agency run --agent NAME %q", strings.Join(args, " "))
+		return agency.Errorf(agency.KindInvalid, "%s: the input is one argument, here are %d", name, len(args)).WithMend("%s %q", mend, strings.Join(args, " "))
 	}
 	return nil
 }
@@ -219,7 +226,11 @@ func runAgent(ctx context.Context, a *app, f runFlags, input string) (err error)
 		h, err = a.claim()
 	}
 	if errors.Is(err, daemon.ErrNoRepository) {
-		return agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency run --agent %s --no-repo, on text alone", f.agent)
+		mend := nameRepo
+		if f.agent != agency.GuideAgent {
+			mend = fmt.Sprintf("agency run --agent %s --no-repo, on text alone", f.agent)
+		}
+		return agency.Errorf(agency.KindInvalid, "%w", err).WithMend("%s", mend)
 	}
 	if err != nil {
 		return err
@@ -244,7 +255,7 @@ func wanted(ctx context.Context, a *app, f runFlags, args []string, in io.Reader
 	from := f.file
 	if f.agent != "" && len(args) == 0 && !f.edit && f.file == "" {
 		if a.asksPeople() {
-			return "", agency.Errorf(agency.KindInvalid, "run: say what the agent is to answer").WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
+			return "", f.unasked("say what the agent is to answer")
 		}
 		from = "-"
 	}
@@ -273,11 +284,19 @@ func wanted(ctx context.Context, a *app, f runFlags, args []string, in io.Reader
 	}
 	switch empty := strings.TrimSpace(text) == ""; {
 	case empty && f.agent != "":
-		return "", agency.Errorf(agency.KindInvalid, "run: there is nothing for the agent to answer").WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
+		return "", f.unasked("there is nothing for the agent to answer")
 	case empty:
 		return "", agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
 	}
 	return text, agency.CheckGoal(text)
+}
+
+// unasked is the error where an agent gets nothing to answer.
+func (f runFlags) unasked(why string) error {
+	if f.agent == agency.GuideAgent {
+		return agency.Errorf(agency.KindInvalid, "ask: %s", why).WithMend(`agency ask "QUESTION", or pipe it in`)
+	}
+	return agency.Errorf(agency.KindInvalid, "run: %s", why).WithMend(`agency run --agent %s "INPUT", or pipe it in`, f.agent)
 }
 
 func (a *app) start(ctx context.Context, goal string, f runFlags) error {

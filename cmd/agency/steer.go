@@ -6,12 +6,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
+	"agency/internal/text"
 	"agency/internal/ui/tui"
 )
 
@@ -106,11 +108,14 @@ func mergeCommand(a *app) *cobra.Command {
 	var f runFlags
 	var at string
 	cmd := &cobra.Command{
-		Use: "merge RUN", Short: "Land a run that ended on its branch, or what it had verified before", Args: oneRun,
-		Long: "Merges a run that ended on its branch. With --at CONTRACT it lands what any run had verified up to that\ncontract, also where what came after it failed: a run of its own verifies that as a whole, and asks at its\nmerge gate.",
+		Use: "merge [RUN]", Short: "Merge a run that ended on its branch, or what it had verified before", Args: atMostOne,
+		Long: "Merges a run that ended on its branch. With --at CONTRACT it merges what any run had verified up to that\ncontract, also where what came after it failed: a run of its own verifies that as a whole, and asks at its\nmerge gate.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
 		Example: `  agency merge k3f9d2ab
   agency merge k3f9d2ab --at main-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if at != "" && len(args) == 0 {
+				return usage("merge: --at CONTRACT wants the RUN that it is of")
+			}
 			if at != "" {
 				return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowLand, Contract: agency.ContractID(at)}, "", f)
 			}
@@ -119,12 +124,16 @@ func mergeCommand(a *app) *cobra.Command {
 					return usage("merge: --%s goes with --at: without it there is no gate", name)
 				}
 			}
-			return a.change(cmd.Context(), args[0], (*api.Client).Merge, func(d api.RunDoc) string {
+			name, err := meant(cmd.Context(), a, args, mergeable, false)
+			if err != nil || name == "" {
+				return err
+			}
+			return a.change(cmd.Context(), name, (*api.Client).Merge, func(d api.RunDoc) string {
 				return fmt.Sprintf("%s merged into %s as %.10s", d.ID, d.Target, d.Merged)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "land what was verified up to this `CONTRACT` (agency inspect lists them)")
+	cmd.Flags().StringVar(&at, "at", "", "merge what was verified up to this `CONTRACT` (agency inspect lists them)")
 	followFlags(cmd, &f)
 	return cmd
 }
@@ -184,4 +193,62 @@ func readers(m api.SaidDoc) string {
 		return "everyone"
 	}
 	return "everyone at work (" + agency.JoinIDs(m.Readers, ", ") + ")"
+}
+
+// candidates are the runs that a command may be about where it names none.
+type candidates struct {
+	verb string // the command's name
+	does string // what it does to a run, for the question about the one
+	none string // what is said where there is none
+	fits func(api.RunDoc) bool
+}
+
+// meant is the run that a command names, else the one that it may be about, where the person
+// at the terminal says so. Where several are, or nobody can be asked, they are listed, each with
+// its command. Without a name and an error there is nothing to do.
+func meant(ctx context.Context, a *app, args []string, of candidates, asJSON bool) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	runs, err := a.runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	runs = slices.DeleteFunc(runs, func(r api.RunDoc) bool { return !of.fits(r) })
+	if len(runs) == 1 && !asJSON && a.asksPeople() {
+		r := runs[0]
+		if a.confirm(fmt.Sprintf("%s %s: %s?", of.does, r.ID.Beside(r.Number), tui.Line(text.FirstLine(r.Goal, 100)))) {
+			return string(r.ID), nil
+		}
+		a.note("nothing was done")
+		return "", exit(exitWaiting)
+	}
+	err = a.show(asJSON, runs, func() string { return tui.Candidates(a.style, runs, of.verb, of.none, a.now()) })
+	if err == nil && len(runs) > 0 {
+		err = exit(exitWaiting) // nothing was done
+	}
+	return "", err
+}
+
+// Which runs go on, are rebased, merged and taken back.
+var (
+	resumable = candidates{"resume", "let go on run", "no run is paused or interrupted", func(r api.RunDoc) bool {
+		return r.State == agency.StatePaused || r.State == agency.StateInterrupted
+	}}
+	rebasable = candidates{"resume --rebase", "rebase run", "no run waits at its merge gate or ended on its branch", func(r api.RunDoc) bool {
+		return mergeable.fits(r) || slices.ContainsFunc(r.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge })
+	}}
+	mergeable = candidates{"merge", "merge run", "no run that ended on its branch waits to be merged", func(r api.RunDoc) bool {
+		return r.State == agency.StateSucceeded && r.Merged == "" && r.Agent == "" && !r.Dry && !followed(r, agency.FollowOn, agency.FollowLand)
+	}}
+	undoable = candidates{"undo", "take back run", "no run has merged anything that was not taken back", func(r api.RunDoc) bool {
+		return r.Merged != "" && (r.Follows == nil || r.Follows.What != agency.FollowUndo) && !followed(r, agency.FollowUndo)
+	}}
+)
+
+// followed tells whether a run that goes on from another one, in one of these ways, has succeeded.
+func followed(r api.RunDoc, how ...agency.Following) bool {
+	return slices.ContainsFunc(r.FollowedBy, func(f api.Follower) bool {
+		return f.State == agency.StateSucceeded && slices.Contains(how, f.What)
+	})
 }

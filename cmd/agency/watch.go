@@ -452,18 +452,30 @@ func (f *follower) told(ctx context.Context, d api.Delta) {
 	_ = f.log.Told(d.Session, d.Turn, f.turns.Said(ctx, d.Session, d.Turn, by)) // likewise
 }
 
-// waitsHere says on a terminal on which nothing is redrawn, as where CI is set, that the command
-// waits: elsewhere the keys or the progress say so.
+// waitsHere says where nothing is redrawn, as without a terminal or where CI is set, that the
+// command waits, and what answers the gate: elsewhere the keys or the progress say so.
 func (f *follower) waitsHere(g agency.Gate) {
-	if !f.a.style.Live && !f.o.json && !f.o.closed && onTerminal() {
-		f.say(fmt.Sprintf("this command waits until the %s gate is answered from another terminal", g.Kind))
+	if f.a.style.Live || f.o.json || f.o.closed {
+		return
 	}
+	var how []string
+	for _, c := range tui.Answers(g) {
+		if strings.HasPrefix(c.Command, "agency approve") || strings.HasPrefix(c.Command, "agency reject") {
+			how = append(how, c.Command)
+		}
+	}
+	text := fmt.Sprintf("this command waits until the %s gate is answered from another terminal: %s", g.Kind, strings.Join(how, ", or "))
+	if f.a.seen {
+		f.say(text)
+		return
+	}
+	f.a.note("%s", text) // whoever reads the output does not read this
 }
 
 // ended says what becomes of a run whose follower a signal has ended.
 func (f *follower) ended(ctx context.Context) error {
 	if !f.o.closed {
-		f.a.note("run %s goes on without this command; follow it with: agency watch %s", f.run.ID, f.run.ID)
+		f.a.note("run %s goes on in the background; follow it with: agency watch %s", f.run.ID, f.run.ID)
 	}
 	return context.Cause(ctx)
 }

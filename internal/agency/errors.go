@@ -223,7 +223,7 @@ func (r Run) Next() []Step {
 	}
 	switch former := r.Follows; {
 	case r.Mode == ModeAgent:
-		return []Step{look, {"ask again with", "agency run --agent " + r.Agent + ` "the input"`}}
+		return []Step{look, {"ask again with", r.askAgain(f)}}
 	case r.Dry:
 		return []Step{look}
 	case f.Kind == FailedTarget && former != nil && former.Rebase:
@@ -242,6 +242,21 @@ func (r Run) Next() []Step {
 var failureHints = map[FailureKind]string{
 	FailedChecks: "how to mend it", FailedSession: "go on", FailedBudget: "go on", FailedBlocked: "what it lacked", FailedReview: "what counts",
 	FailedNothing: "what is missing", FailedRejected: "what to do instead", FailedPlan: "the goal in smaller steps",
+}
+
+// GuideAgent answers questions about a repository (agency ask).
+const GuideAgent = "repository-guide"
+
+// askAgain asks the agent of a run that failed once more.
+func (r Run) askAgain(f Failure) string {
+	command := "agency run --agent " + r.Agent + ` "the input"`
+	if r.Agent == GuideAgent {
+		command = `agency ask "the question"`
+	}
+	if f.Kind == FailedBudget {
+		command += " --budget USD"
+	}
+	return command
 }
 
 func (r Run) goOn(words string) string {

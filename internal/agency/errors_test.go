@@ -34,6 +34,8 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		{agency.Failure{Kind: agency.FailedTarget, Cause: "main has changed"}, agency.Run{Follows: rebase}, "main has changed", "", "agency resume r0 --rebase"},
 		{agency.Failure{Kind: agency.FailedTarget, Cause: "main has changed"}, agency.Run{Follows: undo}, "main has changed", "", ""},
 		{agency.Failure{Kind: agency.FailedAnswer, Cause: "stage 1 of a -> b: silence"}, agency.Run{Mode: agency.ModeAgent, Agent: "a"}, "no answer came: stage 1 of a -> b: silence", "", `agency run --agent a "the input"`},
+		{agency.Failure{Kind: agency.FailedAnswer, Cause: "silence"}, agency.Run{Mode: agency.ModeAgent, Agent: agency.GuideAgent}, "no answer came: silence", "", `agency ask "the question"`},
+		{agency.Failure{Kind: agency.FailedBudget, Cause: "$0.10 is left"}, agency.Run{Mode: agency.ModeAgent, Agent: agency.GuideAgent}, "the budget does not hold the next request: $0.10 is left", " --report", `agency ask "the question" --budget USD`},
 		{agency.Failure{Kind: agency.FailedFault, Cause: "the record and this build disagree"}, agency.Run{}, "a person ended it at a fault: the record and this build disagree", "", on("what to do about it")},
 		{agency.Failure{Kind: agency.FailedOther}, agency.Run{Dry: true}, "it failed, and nothing says why", "", ""},
 	} {

@@ -128,7 +128,7 @@ func TestMeasuredByTheLastClaim(t *testing.T) {
 		{Criterion: criteria[2], Proof: ProofOpen, Note: "not checked"},
 	}}
 	want := []Proof{
-		{Criterion: criteria[0], Proof: ProofVerified, Receipt: "r1", Note: "the run added a.go; in the last claim, which has not landed"},
+		{Criterion: criteria[0], Proof: ProofVerified, Receipt: "r1", Note: "the run added a.go; in the last claim, which was not integrated"},
 		last.Proofs[1], last.Proofs[2],
 		{Criterion: criteria[3], Proof: ProofOpen},
 	}

@@ -100,7 +100,7 @@ func (c Checks) judge(p *Proof, check Check) {
 	}
 	p.Receipt = c.Receipts[check]
 	if red := c.Theirs[check]; len(red) > 0 {
-		p.Proof, p.Note, p.Others = ProofAsserted, "its check still failed by what was red before ("+text.Few(red, fewNames)+"); made again when all had landed", red
+		p.Proof, p.Note, p.Others = ProofAsserted, "its check still failed by what was red before ("+text.Few(red, fewNames)+"); made again when all were integrated", red
 		return
 	}
 	switch ref := c.Refs[check]; {

@@ -166,7 +166,7 @@ func ProveByLanding(proofs []Proof, at LandedProof) []Proof {
 
 // notLanded is said of what a claim held that has not landed: it is measured, and
 // none of the run's branch yet.
-const notLanded = "in the last claim, which has not landed"
+const notLanded = "in the last claim, which was not integrated"
 
 // Measured takes for proofs that nothing holds what the last claim was found to be, met
 // or missed: only what no claim was looked at for stays as it is.

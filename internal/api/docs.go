@@ -446,6 +446,8 @@ type MessageLine struct {
 	Args   json.RawMessage `json:"args,omitempty"`
 	Text   string          `json:"text,omitempty"`
 	Error  bool            `json:"error,omitempty"`
+	// By is the person whose answer a result is.
+	By string `json:"by,omitempty"`
 }
 
 // ResultDoc is the last line of `run --json`.

@@ -365,7 +365,7 @@ func dangerGate(a *state, out session.Outcome) agency.Gate {
 	return agency.Gate{
 		ID: GateID(a.in.Run, fmt.Sprintf("danger-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateDanger, ContractID: a.Contract.ID,
 		Summary: text.FirstLine(string(a.Contract.ID)+": "+out.Reason, 100),
-		Body: fmt.Sprintf("%s, at work on %s: %s\n\n%s.\n\nNothing of it has landed, and its files are kept as a checkpoint. `agency inspect %s --transcript %s` shows what it did and read.\n\nApprove for another attempt, which begins without these files and reads your note; reject to give the contract up.",
+		Body: fmt.Sprintf("%s, at work on %s: %s\n\n%s.\n\nNothing of it is integrated, and its files are kept as a checkpoint. `agency inspect %s --transcript %s` shows what it did and read.\n\nApprove for another attempt, which begins without these files and reads your note; reject to give the contract up.",
 			a.Agent(), a.Contract.ID, a.Contract.Title, out.Reason, a.in.Run, session.Spec{Run: a.in.Run, Contract: a.Contract.ID, Attempt: a.N}.ID()),
 		Approving: "one more attempt, from the files before; with --note TEXT it has your hint", Rejecting: "give it up",
 	}

@@ -67,7 +67,7 @@ func (a *reviews) takeReview(c flow.Ctx, said agency.Review) (failure string, er
 
 // What the answer to a review contract's gate does.
 const (
-	accepting = "accept what landed as it is"
+	accepting = "accept what was integrated as it is"
 	replanned = "have it planned anew"
 )
 

@@ -123,7 +123,7 @@ func settleJoined(ctx context.Context, s *Activities, by agency.Contract) error 
 			continue
 		}
 		err = board.Resolve(ctx, s.db, s.fence, c.Run, c.ID, board.Resolution{
-			By: agency.FromSystem, How: "contract " + string(by.ID) + " landed with the work of " + agency.JoinIDs(landed, " and "),
+			By: agency.FromSystem, How: "contract " + string(by.ID) + " was integrated with the work of " + agency.JoinIDs(landed, " and "),
 			Proof: board.Proof{Kind: board.ProofCommit, Ref: string(at)},
 			Check: func(ctx context.Context, c board.Conflict, p board.Proof) error {
 				return s.work.Landed(ctx, c.Run, agency.OID(p.Ref), by.ID, landed)
@@ -289,7 +289,7 @@ func (s *Activities) settleOne(ctx context.Context, c board.Conflict, end filesE
 	switch {
 	case end.escalate:
 	case end.last != nil:
-		r.How = "contract " + string(end.last.contract) + " landed on top of the other's work"
+		r.How = "contract " + string(end.last.contract) + " was integrated on top of the other's work"
 		r.Proof = board.Proof{Kind: board.ProofCommit, Ref: string(end.last.landed)}
 		r.Check = func(ctx context.Context, c board.Conflict, p board.Proof) error {
 			return s.work.Landed(ctx, c.Run, agency.OID(p.Ref), end.last.contract, end.before)

@@ -119,7 +119,7 @@ func TestTheIntegrationResolvesTheConflict(t *testing.T) {
 		t.Fatal(got)
 	}
 	ends("w-integrate")
-	want := `contract w-integrate landed with the work of a and b (commit c-w-integrate)`
+	want := `contract w-integrate was integrated with the work of a and b (commit c-w-integrate)`
 	if got := s.ends(); len(got) != 1 || !strings.Contains(got[0], "resolved") || !strings.HasSuffix(got[0], want) {
 		t.Error(got)
 	}

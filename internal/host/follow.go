@@ -101,11 +101,11 @@ func landAt(q *store.Snapshot, all []agency.Run, former agency.Run, f *agency.Fo
 		for _, l := range landed {
 			ids = append(ids, l.Contract)
 		}
-		what := "nothing has landed on its branch"
+		what := "its branch has nothing yet"
 		if len(ids) > 0 {
-			what = "on its branch landed " + agency.JoinIDs(ids, ", ")
+			what = "its branch has " + agency.JoinIDs(ids, ", ")
 		}
-		return nil, agency.Errorf(agency.KindNotFound, "%s of run %s has not landed: %s", strings.TrimSpace("contract "+string(f.Contract)), former.ID, what).WithMend("agency inspect %s", former.ID)
+		return nil, agency.Errorf(agency.KindNotFound, "%s of run %s is not integrated: %s", strings.TrimSpace("contract "+string(f.Contract)), former.ID, what).WithMend("agency inspect %s", former.ID)
 	}
 	if f.Merged {
 		return nil, agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", former.ID, former.Merged)

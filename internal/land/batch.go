@@ -313,7 +313,7 @@ func (l *landing) done(tx *store.Tx, commit agency.OID) error {
 		return err
 	}
 	kind, name := placeWords(l.level.ref())
-	return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" landed on "+name+howWords(how), agency.Merged{
+	return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" integrated into "+name+howWords(how), agency.Merged{
 		Contract: l.spec.Contract, Commit: commit, Step: l.key, Branch: name, Level: kind, MergeDetails: how,
 	}), l.spec.Contract)
 }

@@ -99,7 +99,7 @@ func conflictReason(c *agency.Conflict) string {
 	if c == nil {
 		return ""
 	}
-	return "it conflicts with what landed meanwhile in " + strings.Join(c.Paths, ", ")
+	return "it conflicts with what was integrated meanwhile in " + strings.Join(c.Paths, ", ")
 }
 
 func (l *landing) intent() string {
@@ -144,7 +144,7 @@ func (l *landing) landedSince(ctx context.Context, from, head agency.OID) (strin
 func (l *landing) red(ctx context.Context, c Candidate, reasons []string) (Outcome, error) {
 	out := Outcome{
 		Red:    &Red{Tree: c.Tree, Reasons: reasons},
-		Reason: "merged with what landed meanwhile it fails its checks: " + strings.Join(reasons, "; "),
+		Reason: "merged with what was integrated meanwhile it fails its checks: " + strings.Join(reasons, "; "),
 	}
 	if c.Tree == c.Claim {
 		out.Reason = "it fails the full checks: " + strings.Join(reasons, "; ")
@@ -156,7 +156,7 @@ func (l *landing) red(ctx context.Context, c Candidate, reasons []string) (Outco
 	}
 	out.Conflict.Detail = strings.Join(reasons, "\n")
 	if len(c.Structural) > 0 {
-		out.Reason = "it was merged structurally with what landed meanwhile in " + strings.Join(c.Structural, ", ") + " and fails its checks: " + strings.Join(reasons, "; ")
+		out.Reason = "it was merged structurally with what was integrated meanwhile in " + strings.Join(c.Structural, ", ") + " and fails its checks: " + strings.Join(reasons, "; ")
 		if out.Conflict.With, err = l.changers(ctx, l.from, c.Head, c.Structural); err != nil {
 			return out, err
 		}
@@ -279,7 +279,7 @@ func without(ctx context.Context, run *workspace.Run, merge agency.OID, of agenc
 	case len(all[0].Parents) != 2 || all[0].Trailer(trailerContract) != "" || by == "":
 		return "", fmt.Sprintf("run %s was merged by hand, up to %s: take it back by hand, too (git log, git revert)", of, merge.Short()), nil
 	case by != string(of):
-		return "", fmt.Sprintf("run %s merged what run %s had landed, as %s: agency undo %[1]s", by, of, merge.Short()), nil
+		return "", fmt.Sprintf("run %s merged what run %s had verified, as %s: agency undo %[1]s", by, of, merge.Short()), nil
 	}
 	before, err := run.Dir().Refs().ResolveTree(ctx, all[0].Parents[0])
 	if err != nil {

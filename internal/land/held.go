@@ -135,9 +135,9 @@ func heldWords(branch string, at agency.OID, where []string) string {
 		in = " in " + strings.Join(where, ", ")
 	}
 	if in == "" {
-		return fmt.Sprintf("a git is at work on the checkout, so that %s stays at %.10s; what lands goes on beside it, and the branch follows", branch, at)
+		return fmt.Sprintf("a git is at work on the checkout, so that %s stays at %.10s; what is integrated goes on beside it, and the branch follows", branch, at)
 	}
-	return fmt.Sprintf("%s is checked out%s and stays at %.10s; what lands goes on beside it, and the branch follows when nobody has it checked out", branch, in, at)
+	return fmt.Sprintf("%s is checked out%s and stays at %.10s; what is integrated goes on beside it, and the branch follows when nobody has it checked out", branch, in, at)
 }
 
 // held is why the user's branch is not at the head, for people; "" where it is.

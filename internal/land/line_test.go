@@ -94,7 +94,7 @@ func TestLine(t *testing.T) {
 	if err := land.Holds(t.Context(), w.run(), runID, out.Landed.Commit, "w.1", []agency.ContractID{"one", "two"}); err != nil {
 		t.Error(err)
 	}
-	w.told("Title of one landed on workstream w.1", "Title of two landed on workstream w.1", "Title of w.1 landed on "+branch)
+	w.told("Title of one integrated into workstream w.1", "Title of two integrated into workstream w.1", "Title of w.1 integrated into "+branch)
 	var landings []land.Landing
 	if err := w.db.Read(t.Context(), func(q *store.Snapshot) (err error) { landings, err = land.Landings(q, runID); return err }); err != nil {
 		t.Fatal(err)
@@ -137,8 +137,8 @@ func TestLineOnTopOfOthers(t *testing.T) {
 	if out.Landed == nil || w.repo.Git("show", branch+":a.txt") != "1\n2\n3\n4\nfive" || w.repo.Git("show", branch+":two.md") != "two" {
 		t.Fatalf("%+v", out)
 	}
-	w.told("Title of one landed on workstream w.1", "Title of two landed on workstream w.1", "Title of other landed on "+branch,
-		"Title of w.1 landed on the integration of web", "Title of w.1 landed on "+branch)
+	w.told("Title of one integrated into workstream w.1", "Title of two integrated into workstream w.1", "Title of other integrated into "+branch,
+		"Title of w.1 integrated into the integration of web", "Title of w.1 integrated into "+branch)
 	// The line goes on from the branch, whatever has landed there.
 	if got := w.line(web, w.at("")); got != out.Landed.Commit {
 		t.Errorf("begun anew at %s", got)

@@ -158,7 +158,7 @@ func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 	}
 	if had, err := m.run.Dir().Refs().ResolveTree(ctx, target); err != nil || had == tree {
 		return MergeOutcome{}, cmp.Or(err, refuse(CauseNothing, []string{m.spec.Target},
-			fmt.Sprintf("%s holds all that the run has landed already: a merge would bring nothing", m.spec.Target),
+			fmt.Sprintf("%s holds all that the run has verified already: a merge would bring nothing", m.spec.Target),
 			"approve with the note \"branch\" to keep the work on its branch, or cancel the run"))
 	}
 	commit, err := m.commit(ctx, tree, target, head)

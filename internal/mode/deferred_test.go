@@ -37,7 +37,7 @@ func TestOwedChecksAreMadeAgain(t *testing.T) {
 		want string
 	}{
 		"it passes": {agency.Verdict{Pass: true}, ""},
-		"it fails":  {agency.Verdict{Reasons: []string{"criterion all: `go test ./...` does not pass"}}, "a: landed, but when all had landed: criterion all: `go test ./...` does not pass"},
+		"it fails":  {agency.Verdict{Reasons: []string{"criterion all: `go test ./...` does not pass"}}, "a: integrated, but when all were: criterion all: `go test ./...` does not pass"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

@@ -169,7 +169,7 @@ func TestConflictsOfWhoHandedOver(t *testing.T) {
 				})
 			}
 			s.run(Team, teamInput)
-			want := []string{`x.go [` + string(role) + `-a scaffolder-b] resolved by "system": contract b landed on top of the other's work (commit c-b)`}
+			want := []string{`x.go [` + string(role) + `-a scaffolder-b] resolved by "system": contract b was integrated on top of the other's work (commit c-b)`}
 			if diff := cmp.Diff(want, s.ends()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

@@ -249,7 +249,7 @@ func mergeGate(c flow.Ctx, in Input, of *delivery) (Result, agency.Decision, err
 		}
 		if in.Land == agency.LandBranch || d.LeavesOnBranch() {
 			if last, err = onBranch(c, in, name); err != nil || last.why == "" {
-				return Result{Succeeded: true, Reason: "landed on its branch"}, d, err
+				return Result{Succeeded: true, Reason: "left on its branch, not merged"}, d, err
 			}
 			continue
 		}

@@ -88,7 +88,7 @@ func TestHeldBranchAsksAgain(t *testing.T) {
 	s, in := newStage(t), input
 	in.Land = agency.LandBranch
 	s.held = []string{"it is checked out in ../linked"}
-	if got := s.play(in); !got.Succeeded || got.Reason != "landed on its branch" {
+	if got := s.play(in); !got.Succeeded || got.Reason != "left on its branch, not merged" {
 		t.Errorf("ended %+v", got)
 	}
 	gates := s.allGates()

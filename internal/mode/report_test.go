@@ -36,7 +36,7 @@ func TestReportOfATeam(t *testing.T) {
 			s.plans = []session.Outcome{plan(part("a"), part("b")), {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}}
 			s.reports = []session.Outcome{tt.out}
 			s.run(Team, teamInput)
-			if c := s.contract("report"); c.Status != tt.status || !strings.Contains(c.Inputs.Text("rollup"), "- Contracts: 1 of 2 landed, 1 failed;") {
+			if c := s.contract("report"); c.Status != tt.status || !strings.Contains(c.Inputs.Text("rollup"), "- Contracts: 1 of 2 integrated, 1 failed;") {
 				t.Errorf("the contract is %s and tells\n%s", c.Status, c.Inputs.Text("rollup"))
 			}
 			var got *agency.ManagerWords

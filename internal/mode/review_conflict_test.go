@@ -103,7 +103,7 @@ func TestGateOfContradictoryReviews(t *testing.T) {
 	want := "Two reviewers judge the same files differently.\n\n" +
 		"**reviewer-a**, on a: approve, 1 minor: read\n- minor, a.go: names\n\n" +
 		"**reviewer-audit**, on audit: request_changes, 1 major: read\n- major, a.go: wraps around\n\n" +
-		"Approve to accept what landed as it is; reject with a reason to have it planned anew.\n"
+		"Approve to accept what was integrated as it is; reject with a reason to have it planned anew.\n"
 	if diff := cmp.Diff(want, g.Body); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

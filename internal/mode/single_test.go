@@ -102,7 +102,7 @@ func TestSingle(t *testing.T) {
 		},
 		"left on its branch": {
 			func(_ *stage, in *Input) { in.Land = agency.LandBranch },
-			Result{Succeeded: true, Reason: "landed on its branch"},
+			Result{Succeeded: true, Reason: "left on its branch, not merged"},
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve",
 		},
 		"overlap, then the branch is enough": {
@@ -110,7 +110,7 @@ func TestSingle(t *testing.T) {
 				s.merges = []land.MergeOutcome{{Refused: &land.Refusal{Cause: land.CauseOverlap}, Reason: "a.go has local edits"}}
 				s.answers = map[string]agency.Decision{"merge-2": {Verb: agency.Approve, Note: "Branch"}}
 			},
-			Result{Succeeded: true, Reason: "landed on its branch"},
+			Result{Succeeded: true, Reason: "left on its branch, not merged"},
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: false; gate merge-2: approve",
 		},
 		"target moved": {
@@ -144,7 +144,7 @@ func TestSingle(t *testing.T) {
 				s.merges = []land.MergeOutcome{{Moved: &land.Moved{Target: "new", Tree: "mix"}}}
 				s.answers = map[string]agency.Decision{"merge-2": {Verb: agency.Approve, Note: "branch"}}
 			},
-			Result{Succeeded: true, Reason: "landed on its branch"},
+			Result{Succeeded: true, Reason: "left on its branch, not merged"},
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: false; verify tree mix on new; gate merge-2: approve",
 		},
 		"merge rejected once": {

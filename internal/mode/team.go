@@ -84,7 +84,7 @@ func carryOut(c flow.Ctx, in Input, t *team.Team, plan []agency.Contract) (Resul
 		return Result{}, err
 	}
 	if in.OnError == "single" && t.FellThrough(out) {
-		return fallBack(c, in, "nothing-landed", "nothing of the plan landed", t.WhatFailed(), t.Cause(), false)
+		return fallBack(c, in, "nothing-landed", "nothing of the plan was integrated", t.WhatFailed(), t.Cause(), false)
 	}
 	if why, err := t.Report(c); err != nil || why != "" {
 		return failed(contractrun.StopCause(why)), err
@@ -139,10 +139,10 @@ func incomplete(c flow.Ctx, id agency.GateID, t *team.Team, out schedule.Outcome
 	}
 	d, err := contractrun.Ask(c, agency.Gate{
 		ID: id, RunID: c.Run(), Kind: agency.GateEscalation,
-		Summary: text.FirstLine(t.Planless()+fmt.Sprintf("%s landed, %d failed, %d never started", agency.Things(len(out.Landed), "contract", "contracts"), len(out.Failed), len(out.Blocked)), 100),
-		Body: "Landed on the run's branch:\n\n- " + agency.JoinIDs(out.Landed, "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
-			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
-		Approving: "go on to the merge gate with what landed", Rejecting: "end the run; its branch stays",
+		Summary: text.FirstLine(t.Planless()+fmt.Sprintf("%s integrated, %d failed, %d never started", agency.Things(len(out.Landed), "contract", "contracts"), len(out.Failed), len(out.Blocked)), 100),
+		Body: "Integrated into the run's branch:\n\n- " + agency.JoinIDs(out.Landed, "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
+			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what was integrated; reject to end the run and keep its branch.",
+		Approving: "go on to the merge gate with what was integrated", Rejecting: "end the run; its branch stays",
 	})
 	return d.Verb == agency.Reject, err
 }

@@ -348,7 +348,7 @@ func TestConflictsOfATeam(t *testing.T) {
 		want board.Conflict
 	}{
 		"landed on top": {func(*stage) {}, board.Conflict{
-			Status: board.ConflictResolved, By: agency.FromSystem, How: "contract b landed on top of the other's work", Proof: board.Proof{Kind: board.ProofCommit, Ref: "c-b"},
+			Status: board.ConflictResolved, By: agency.FromSystem, How: "contract b was integrated on top of the other's work", Proof: board.Proof{Kind: board.ProofCommit, Ref: "c-b"},
 		}},
 		"git does not show it": {
 			func(s *stage) { s.unproved = agency.Errorf(agency.KindInvalid, "not in it") },

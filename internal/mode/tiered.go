@@ -286,10 +286,10 @@ func rejectedText(said agency.Acceptance) string {
 func (r *tiers) unaccepted(c flow.Ctx, end roundEnd) (Result, error) {
 	d, err := contractrun.Ask(c, agency.Gate{
 		ID: contractrun.GateID(r.in.Run, "unaccepted"), RunID: r.in.Run, Kind: agency.GateEscalation,
-		Summary: text.FirstLine("the visionary does not accept what landed: "+end.said.Summary, 100),
-		Body: fmt.Sprintf("What landed was planned %s, and the visionary does not accept it:\n\n%s\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
+		Summary: text.FirstLine("the visionary does not accept what was integrated: "+end.said.Summary, 100),
+		Body: fmt.Sprintf("What was integrated was planned %s, and the visionary does not accept it:\n\n%s\n\nApprove to go on to the merge gate with what was integrated; reject to end the run and keep its branch.",
 			agency.Things(r.in.RetryBudget, "time", "times"), end.said.Summary),
-		Approving: "go on to the merge gate with what landed", Rejecting: "end the run; its branch stays",
+		Approving: "go on to the merge gate with what was integrated", Rejecting: "end the run; its branch stays",
 	})
 	if err != nil || d.Verb == agency.Reject {
 		return failed(agency.Failure{Kind: agency.FailedReview, Cause: end.said.Summary}), err

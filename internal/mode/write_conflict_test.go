@@ -57,7 +57,7 @@ func TestEditsOfATeam(t *testing.T) {
 		"both land": {
 			[]agency.Contract{part("a"), part("b", "a")},
 			func(*stage) {},
-			[]string{agents + `resolved by "system": contract b landed on top of the other's work (commit c-b)`},
+			[]string{agents + `resolved by "system": contract b was integrated on top of the other's work (commit c-b)`},
 		},
 		"the later never lands": {
 			[]agency.Contract{part("a"), part("b", "a")},

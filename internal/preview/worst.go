@@ -165,7 +165,7 @@ func gates(in unstarted) []api.DryGate {
 	if in.Config.Land == agency.LandBranch {
 		merge = "always, when the work is on its branch; --yes answers it, but not files that act on others' machines"
 	}
-	weakened := "before a contract lands, where it weakens tests, and at the merge, where nothing tested the work"
+	weakened := "before a contract is integrated, where it weakens tests, and at the merge, where nothing tested the work"
 	if in.Config.Mode == agency.ModeSingle {
 		weakened = "at the merge, where tests were weakened or nothing tested the work"
 	}

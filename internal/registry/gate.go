@@ -10,6 +10,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // OpenGate records a gate and announces it. The same id again is nothing: ids
@@ -96,16 +97,41 @@ func decisionEvent(g agency.Gate) agency.Event {
 	if d.By == agency.ByHarness {
 		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate withdrawn: "+d.Note, agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
 	}
+	if g.Kind == agency.GateQuestion {
+		return answerEvent(g)
+	}
 	if d.Rebases() && g.Kind == agency.GateMerge {
 		return agency.NewEvent(g.RunID, agency.SeverityInfo, "merge gate: the work is to be brought together with its target, by "+d.By,
 			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
 	}
 	if d.Verb == agency.Approve {
-		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By+accepting(g.Weakened),
+		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By+accepting(g.Weakened)+noting(d.Note),
 			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note, Accepted: g.Weakened})
 	}
 	return agency.NewEvent(g.RunID, agency.SeverityWarning, string(g.Kind)+" gate rejected by "+d.By+": "+cmp.Or(d.Note, "no reason given"),
 		agency.GateRejected{Gate: g.ID, Kind: g.Kind, By: d.By, Reason: d.Note})
+}
+
+// mostAnswer bounds how much of a person's words stands in the log, in characters; the event has all.
+const mostAnswer = 400
+
+// answerEvent is a person's answer to a question, with that and who gave it.
+func answerEvent(g agency.Gate) agency.Event {
+	d, asked := g.Decision, " (the question: "+g.Summary+")"
+	if d.Verb == agency.Approve {
+		return agency.NewEvent(g.RunID, agency.SeverityInfo, "question answered by "+d.By+": "+text.OneLine(d.Answer(g.Options), mostAnswer)+asked,
+			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
+	}
+	return agency.NewEvent(g.RunID, agency.SeverityWarning, "question not answered by "+d.By+noting(d.Note)+asked,
+		agency.GateRejected{Gate: g.ID, Kind: g.Kind, By: d.By, Reason: d.Note})
+}
+
+// noting is what a person said with an answer.
+func noting(note string) string {
+	if note == "" {
+		return ""
+	}
+	return ": " + text.OneLine(note, mostAnswer)
 }
 
 // accepting names what an approval accepts.

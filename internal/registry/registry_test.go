@@ -314,3 +314,27 @@ func TestNumbersAreNotReused(t *testing.T) {
 		t.Errorf("after a run that was not recorded: %d", fourth)
 	}
 }
+
+// A person's answer stands in the log with the question and who gave it, and so do the words of one
+// who approves.
+func TestAnswersAreTold(t *testing.T) {
+	question := agency.Gate{RunID: "r", Kind: agency.GateQuestion, Summary: "Which greeting?", Options: []string{"hello", "hi"}}
+	merge := agency.Gate{RunID: "r", Kind: agency.GateMerge}
+	for _, tc := range []struct {
+		g    agency.Gate
+		d    agency.Decision
+		want string
+	}{
+		{question, agency.Decision{Verb: agency.Approve, Note: "2", By: "ann"}, "question answered by ann: hi (the question: Which greeting?)"},
+		{question, agency.Decision{Verb: agency.Approve, Note: "good\nday", By: "ann"}, "question answered by ann: good day (the question: Which greeting?)"},
+		{question, agency.Decision{Verb: agency.Reject, By: "ann"}, "question not answered by ann (the question: Which greeting?)"},
+		{question, agency.Decision{Verb: agency.Reject, Note: "you know", By: "ann"}, "question not answered by ann: you know (the question: Which greeting?)"},
+		{merge, agency.Decision{Verb: agency.Approve, Note: "well done", By: "ann"}, "merge gate approved by ann: well done"},
+		{merge, agency.Decision{Verb: agency.Approve, By: "ann"}, "merge gate approved by ann"},
+	} {
+		tc.g.Decision = tc.d
+		if got := decisionEvent(tc.g).Summary; got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}

@@ -273,7 +273,7 @@ func (g *gatherer) work() {
 
 func (g *gatherer) contract(c agency.Contract) {
 	if g.dropped(c) {
-		c.Status, c.Error = agency.StatusCancelled, "it landed on the line of its workstream, which never reached the run's branch"
+		c.Status, c.Error = agency.StatusCancelled, "it was integrated into its workstream, which never reached the run's branch"
 	}
 	v := g.passed[c.ID]
 	line := agency.ReportContract{

@@ -48,7 +48,7 @@ func render(r agency.Report, whole bool) (string, error) {
 // Summary is a report in one line.
 func Summary(r agency.Report) string {
 	s := &r.Rollup
-	parts := []string{fmt.Sprintf("%d of %s landed", s.Complete, agency.Things(s.Total, "contract", "contracts"))}
+	parts := []string{fmt.Sprintf("%d of %s integrated", s.Complete, agency.Things(s.Total, "contract", "contracts"))}
 	for _, p := range []struct {
 		n    int
 		word string

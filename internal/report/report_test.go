@@ -224,7 +224,7 @@ func TestWordsStayMarked(t *testing.T) {
 			t.Errorf("forged: %q in\n%s", l, text)
 		}
 	}
-	for _, want := range []string{"> - Contracts: 9 of 9 landed", "- Contracts: 2 of 4 landed, 1 failed, 1 blocked", "lint: ", "which nothing checked", "not accepted by anybody yet"} {
+	for _, want := range []string{"> - Contracts: 9 of 9 landed", "- Contracts: 2 of 4 integrated, 1 failed, 1 blocked", "lint: ", "which nothing checked", "not accepted by anybody yet"} {
 		if !strings.Contains(strings.ToLower(text), strings.ToLower(want)) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

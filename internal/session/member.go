@@ -43,7 +43,7 @@ func (m *Member) LogCall(tx *store.Tx, turn int, k Call) error {
 		ended = k.Result.Outcome
 	}
 	if k.Result.Refused {
-		return m.Log(tx, agency.SeverityWarning, text.Head(name+": "+k.Result.Text, 200), agency.ToolRefused{
+		return m.Log(tx, agency.SeverityWarning, failedCall(text.Head(name, 64), k), agency.ToolRefused{
 			Session: id, Turn: turn, Tool: text.Head(name, 64), Reason: text.Head(k.Result.Text, 500), CallDigests: digests, Danger: danger,
 		})
 	}
@@ -54,6 +54,9 @@ func (m *Member) LogCall(tx *store.Tx, turn int, k Call) error {
 	line := name + Gist(k.Use.Args)
 	if plan, ok := k.Result.Effect.(tool.Todo); ok {
 		line = name + " " + text.Head(plan.Line(), 200)
+	}
+	if failed != "" {
+		line = failedCall(name, k)
 	}
 	return m.Log(tx, agency.SeverityInfo, line, agency.ToolCalled{
 		Session: id, Turn: turn, Tool: name, Error: failed, CallDigests: digests, Path: k.Result.Wrote,
@@ -160,6 +163,18 @@ func (k *Call) Refuse(r tool.Result) { k.Result, k.Ran = r, true }
 // Writes tells whether the call may have changed the workspace.
 func (k *Call) Writes() bool {
 	return k.Ran && !k.Result.Refused && k.Tool.Access == tool.Write && k.Tool.Scope == tool.Workspace
+}
+
+// mostOfCall bounds how much of a call that failed is told before why it did, in characters.
+const mostOfCall = 30
+
+// failedCall is a call that failed or was refused in one line: what it was, and why that.
+func failedCall(name string, k Call) string {
+	what, why := strings.TrimSpace(Gist(k.Use.Args)), text.OneLine(strings.TrimPrefix(k.Result.Text, "error: "), 200)
+	if !strings.Contains(why, what) { // else it is said once
+		name += " " + text.OneLine(what, mostOfCall)
+	}
+	return name + ": " + why
 }
 
 // Gist is a call's arguments in a few words for the log.

@@ -145,7 +145,7 @@ func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Comm
 	for _, p := range left {
 		s.skipped[p] = true
 	}
-	s.note = []string{fmt.Sprintf("the tests of %d of %s ran, which the change can affect; all run when it lands", len(hit), agency.Things(len(hit)+len(left), "package", "packages"))}
+	s.note = []string{fmt.Sprintf("the tests of %d of %s ran, which the change can affect; all run when it is integrated", len(hit), agency.Things(len(hit)+len(left), "package", "packages"))}
 	return s, nil
 }
 
@@ -157,7 +157,7 @@ func touched(changes []git.Change, line string) scope {
 		return scope{}
 	}
 	return scope{partial: true, line: narrowed, both: true, note: []string{fmt.Sprintf(
-		"only the tests of the parts that the change touches ran, not those of %s; all run when it lands", strings.Join(left, ", "))}}
+		"only the tests of the parts that the change touches ran, not those of %s; all run when it is integrated", strings.Join(left, ", "))}}
 }
 
 // listed is the command that lists the packages of what a line tests, where the
@@ -213,7 +213,7 @@ func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Comm
 	}
 	return scope{
 		partial: true, both: n.Both, line: n.Line, left: n.Left, together: one.Together,
-		note: []string{"only the tests ran that the change can affect by what files import; all run when it lands"},
+		note: []string{"only the tests ran that the change can affect by what files import; all run when it is integrated"},
 	}, nil
 }
 

@@ -38,7 +38,7 @@ func TestWhatOthersMayMend(t *testing.T) {
 			t.Errorf("%s: passes %v, %q", tt.name, v.Pass, v.Reasons)
 		}
 		p := v.Proofs[0]
-		if tt.pass && (p.Proof != agency.ProofAsserted || p.Note != "its check still failed by what was red before (ex.com/p.TestMul); made again when all had landed" || p.Receipt == "") {
+		if tt.pass && (p.Proof != agency.ProofAsserted || p.Note != "its check still failed by what was red before (ex.com/p.TestMul); made again when all were integrated" || p.Receipt == "") {
 			t.Errorf("%s: the proof is %+v", tt.name, p)
 		}
 		if !tt.pass && p.Proof != agency.ProofOpen {

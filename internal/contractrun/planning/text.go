@@ -88,10 +88,10 @@ func TiersText(f agency.TierFacts, plan []agency.Contract) string {
 func whoWorks(p agency.Contract) string {
 	words := map[agency.Tier]string{
 		agency.TierArchitect: "architects design it", agency.TierSquadLead: "a squad lead splits it into tasks",
-		agency.TierImplementer: "implementers do them", agency.TierVerifier: "verifiers judge each before it lands",
+		agency.TierImplementer: "implementers do them", agency.TierVerifier: "verifiers judge each before it is integrated",
 	}
 	if p.TierPath[0] == agency.TierImplementer {
-		words[agency.TierImplementer], words[agency.TierVerifier] = "one implementer does it", "a verifier judges it before it lands"
+		words[agency.TierImplementer], words[agency.TierVerifier] = "one implementer does it", "a verifier judges it before it is integrated"
 	}
 	who := make([]string, len(p.TierPath))
 	for i, t := range p.TierPath {

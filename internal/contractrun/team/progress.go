@@ -148,8 +148,8 @@ func (t *progress) CheckDeferred(c flow.Ctx) error {
 		if !v.Pass {
 			why := strings.Join(v.Reasons, "; ")
 			t.failures = append(t.failures, failure{
-				id: o.contract, line: fmt.Sprintf("%s: landed, but when all had landed: %s", o.contract, why),
-				cause: agency.Failure{Kind: agency.FailedChecks, Cause: "it landed, but when all had landed " + why, Contract: o.contract, Team: true},
+				id: o.contract, line: fmt.Sprintf("%s: integrated, but when all were: %s", o.contract, why),
+				cause: agency.Failure{Kind: agency.FailedChecks, Cause: "it was integrated, but when all were " + why, Contract: o.contract, Team: true},
 			})
 		}
 	}

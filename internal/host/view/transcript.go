@@ -2,11 +2,14 @@ package view
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/llm"
+	"agency/internal/registry"
 	"agency/internal/session/record"
 	"agency/internal/store"
 )
@@ -28,8 +31,11 @@ func (r *Reader) Transcript(ctx context.Context, id agency.RunID, name agency.Se
 	}
 	out := api.TranscriptDoc{Session: s, Lines: []api.MessageLine{}}
 	var messages []llm.Message
+	var gates []agency.Gate
 	err = r.read(ctx, func(q *store.Snapshot) (err error) {
-		out.System, messages, err = record.Transcript(q, s.ID)
+		if gates, err = registry.Gates(q, id); err == nil {
+			out.System, messages, err = record.Transcript(q, s.ID)
+		}
 		return err
 	})
 	if err != nil {
@@ -44,7 +50,31 @@ func (r *Reader) Transcript(ctx context.Context, id agency.RunID, name agency.Se
 			turn++
 		}
 	}
+	answeredBy(out.Lines, s.Contract, gates)
 	return out, nil
+}
+
+// answeredBy names the people whose answers the results of a conversation are.
+func answeredBy(lines []api.MessageLine, of agency.ContractID, gates []agency.Gate) {
+	by := map[string]string{} // by the call that asked
+	for i, l := range lines {
+		var asked struct {
+			Question string `json:"question"`
+		}
+		switch {
+		case l.Kind == "tool_result":
+			lines[i].By = by[l.CallID]
+		case l.Kind != "tool_call", json.Unmarshal(l.Args, &asked) != nil, asked.Question == "":
+		default:
+			at := slices.IndexFunc(gates, func(g agency.Gate) bool {
+				return g.Kind == agency.GateQuestion && g.ContractID == of && !g.Open() && strings.HasPrefix(g.Body, asked.Question)
+			})
+			if at >= 0 { // the same question, asked again, is at the next gate
+				by[l.CallID] = gates[at].Decision.By
+				gates = slices.Delete(slices.Clone(gates), at, at+1)
+			}
+		}
+	}
 }
 
 // turnOf is a turn of a conversation. Nothing else of the run is read for it: who follows a run

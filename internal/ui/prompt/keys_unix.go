@@ -30,6 +30,7 @@ type Keys struct {
 	typed  []byte // keys that came together and are not given yet
 	line   bool   // a line is typed
 	left   bool   // the line is to be left
+	half   []byte // what of it was typed when the keys were closed
 	lent   bool   // something else reads the terminal
 	closed bool
 	woken  chan os.Signal
@@ -173,11 +174,11 @@ func (k *Keys) Line(out io.Writer, question string, most int) (text string, err 
 	defer k.mu.Unlock()
 	k.line = false
 	if k.closed {
-		return "", ErrClosed
+		return "", errors.Join(clearLine(out, question+string(k.half), k.width()), ErrClosed)
 	}
 	if k.left { // also where it had just been typed: the reader is of no more use
 		k.left = false
-		werr := clearLine(out)
+		werr := clearLine(out, question+string(k.raw(0, most)), k.width())
 		err = cmp.Or(errors.Join(k.reader.Close(), k.open(), werr), ErrLeft)
 	}
 	return text, errors.Join(err, k.set(true))
@@ -188,32 +189,47 @@ const pasted = 50 * time.Millisecond
 
 // rest is what came with a line and stands behind it. Nobody types that fast: it is of one text.
 func (k *Keys) rest(most int) string {
+	text := k.raw(pasted, most)
+	if len(text) == 0 {
+		return ""
+	}
+	return "\n" + strings.TrimRight(string(text), " \t\r\n")
+}
+
+// raw is what was typed and is not read, also what ends in no line, which the terminal has shown
+// already; within is how long more of it is waited for.
+func (k *Keys) raw(within time.Duration, most int) (text []byte) {
 	fd := int(k.in.Fd())
 	if k.was == nil {
-		return ""
+		return nil
 	}
 	t := *k.was
-	t.Lflag &^= unix.ICANON | unix.ECHO // also what ends in no line, which the terminal has shown already
+	t.Lflag &^= unix.ICANON | unix.ECHO
 	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
 	if unix.IoctlSetTermios(fd, setTermios, &t) != nil {
-		return ""
+		return nil
 	}
-	var text []byte
 	for b := make([]byte, 4096); len(text) < most; {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if n, err := unix.Poll(ready, int(pasted.Milliseconds())); err != nil || n == 0 {
+		if n, err := unix.Poll(ready, int(within.Milliseconds())); err != nil || n == 0 {
 			break
 		}
-		n, err := k.reader.Read(b)
+		n, err := unix.Read(fd, b)
 		if err != nil || n == 0 {
 			break
 		}
 		text = append(text, b[:n]...)
 	}
-	if len(text) == 0 {
-		return ""
+	return text
+}
+
+// width is how many columns the terminal has; 0: nobody knows.
+func (k *Keys) width() int {
+	size, err := unix.IoctlGetWinsize(int(k.in.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
 	}
-	return "\n" + strings.TrimRight(string(text), " \t\r\n")
+	return int(size.Col)
 }
 
 // words refuses a text with keys that are none, such as arrows: whoever pressed them wanted
@@ -265,6 +281,9 @@ func (k *Keys) Close() error {
 	close(k.done)
 	signal.Reset(unix.SIGTTIN)
 	k.reader.Cancel()
+	if k.line { // setting the terminal forgets it
+		k.half = k.raw(0, agency.MaxGoal)
+	}
 	if err := k.set(false); err != nil {
 		return agency.Errorf(agency.KindTransient, "the terminal: %w", err).WithMend("stty sane")
 	}

@@ -30,10 +30,11 @@ func Line(in io.Reader, out io.Writer, question string, most int) (string, error
 	return strings.TrimSpace(string(line)), nil
 }
 
-// clearLine takes a line that was left off the screen, where that can be; else it ends it.
-func clearLine(out io.Writer) error {
-	if s, ok := out.(interface{ ClearLine() error }); ok {
-		return s.ClearLine()
+// clearLine takes a line that was left off the screen, where that can be; else it ends it. The
+// terminal of so many columns has broken it into as many rows as it takes.
+func clearLine(out io.Writer, line string, width int) error {
+	if s, ok := out.(interface{ ClearLine(string, int) error }); ok {
+		return s.ClearLine(line, width)
 	}
 	_, err := fmt.Fprintln(out)
 	return err

@@ -32,6 +32,8 @@ func TestCodesNameTheirStep(t *testing.T) {
 		{agency.RoleArchitect, "t2-web", agency.Published{Kind: agency.ArtifactProposal, Version: 1}, "published"},
 		{agency.RoleImplementer, "api", agency.SwarmStarted{Round: 1}, "SWARM_START"},
 		{agency.RoleLead, "t2-design", agency.Completed{Outcome: "published"}, "LEAD_DONE"},
+		{agency.RoleScaffolder, "api", agency.Merged{Contract: "api", Branch: "agency/r/main"}, "integrated"},
+		{"", "", agency.Merged{Branch: "main"}, "merged"},
 	} {
 		ev := agency.NewEvent("run-abcd2345", agency.SeverityInfo, "said", tt.d)
 		ev.Role, ev.ContractID = tt.role, tt.contract

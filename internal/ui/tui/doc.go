@@ -210,6 +210,14 @@ func Age(d time.Duration) string { return age(d) }
 // ShortRun is the end of a run's id, which every command accepts.
 func ShortRun(id agency.RunID) string { return shortRun(id) }
 
+// Number is a run's number as every list shows it; "" where it has none.
+func Number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "#" + number(n)
+}
+
 // Modes is a run's mode, with the one that it moved to by itself.
 func Modes(moved, mode agency.Mode) string {
 	if moved == "" || moved == mode {

@@ -211,7 +211,7 @@ func Answers(g agency.Gate) []Answer {
 	case agency.GateMerge:
 		return []Answer{
 			{"agency diff " + string(g.RunID), "the whole change"},
-			{approve, cmp.Or(g.Approving, "land it")},
+			{approve, cmp.Or(g.Approving, "merge it")},
 			{reject + " --reason TEXT", cmp.Or(g.Rejecting, "send it back; why")},
 		}
 	case agency.GateQuestion:
@@ -301,8 +301,9 @@ func diffColor(line string) string {
 
 // Waiting is a gate that waits, with its run.
 type Waiting struct {
-	Run  agency.RunID
-	Gate api.GateDoc
+	Run    agency.RunID
+	Number int
+	Gate   api.GateDoc
 }
 
 // WaitingOf are the gates of all runs that wait, what is most urgent first, then the oldest.
@@ -313,7 +314,7 @@ func WaitingOf(runs []api.RunDoc) []Waiting {
 			continue
 		}
 		for _, g := range r.Gates {
-			out = append(out, Waiting{r.ID, g})
+			out = append(out, Waiting{r.ID, r.Number, g})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Waiting) int {
@@ -327,18 +328,48 @@ func Waits(st Style, all []Waiting, verb agency.Verb, now time.Time) string {
 	if len(all) == 0 {
 		return "no gate waits\n"
 	}
-	t := table{head: []string{"GATE", "WAITS", strings.ToUpper(string(verb)) + " WITH", "WHAT"}}
-	narrow := ""
+	t := choices{table: table{head: []string{"GATE", "WAITS", strings.ToUpper(string(verb)) + " WITH", "WHAT"}}}
 	for _, w := range all {
 		command := fmt.Sprintf("agency %s %s", verb, w.Gate.ID)
 		if verb == agency.Reject { // some take none, and none is in the way of a copy
 			command += " --reason TEXT"
 		}
-		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), command, Line(w.Gate.Summary))
-		narrow += Wrap(st, "", fmt.Sprintf("%s, waits %s: %s", w.Gate.Kind, age(now.Sub(w.Gate.CreatedAt)), Line(w.Gate.Summary))) + "\n    " + st.paint(cyan, command) + "\n"
+		waits := age(now.Sub(w.Gate.CreatedAt))
+		t.choice(st, command, fmt.Sprintf("%s, waits %s: %s", w.Gate.Kind, waits, Line(w.Gate.Summary)), string(w.Gate.Kind), waits, command, Line(w.Gate.Summary))
 	}
-	if st.Width > 0 && !t.fits(st.Width) { // what is asked tells the gates apart, and a command is copied whole
-		return narrow
+	return t.text(st)
+}
+
+// Candidates lists runs that a command may be about, each with the command; none: what is said
+// where there are none.
+func Candidates(st Style, all []api.RunDoc, command, none string, now time.Time) string {
+	if len(all) == 0 {
+		return none + "\n"
 	}
-	return t.render(st, "")
+	verb, _, _ := strings.Cut(command, " ")
+	t := choices{table: table{head: []string{"#", "STATE", "AGE", strings.ToUpper(verb) + " WITH", "GOAL"}, right: []bool{true}}}
+	for _, r := range all {
+		begun, typed := age(now.Sub(r.CreatedAt)), strings.Replace("agency "+command, verb, verb+" "+string(r.ID), 1)
+		t.choice(st, typed, fmt.Sprintf("%s, begun %s ago: %s", r.State, begun, Line(r.Goal)), number(r.Number), string(r.State), begun, typed, cut(Line(r.Goal), 60))
+	}
+	return t.text(st)
+}
+
+// choices is a table of what a person may choose from, each with its command. Where it does not
+// fit, each is a text above its command: what tells them apart is read, and a command copied, whole.
+type choices struct {
+	table
+	narrow string
+}
+
+func (c *choices) choice(st Style, command, said string, cells ...string) {
+	c.add(cells...)
+	c.narrow += Wrap(st, "", said) + "\n    " + st.paint(cyan, command) + "\n"
+}
+
+func (c *choices) text(st Style) string {
+	if st.Width > 0 && !c.fits(st.Width) {
+		return c.narrow
+	}
+	return c.render(st, "")
 }

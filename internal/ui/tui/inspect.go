@@ -361,7 +361,7 @@ func landings(st Style, ls []api.LandingDoc) string {
 	if len(ls) == 0 {
 		return ""
 	}
-	t, how := table{head: []string{"LANDED", "COMMIT", "ON", "VERIFIED"}}, ""
+	t, how := table{head: []string{"INTEGRATED", "COMMIT", "INTO", "VERIFIED"}}, ""
 	for _, l := range ls {
 		name := string(l.Contract)
 		if name == "" {
@@ -379,10 +379,10 @@ func landings(st Style, ls []api.LandingDoc) string {
 			how += fmt.Sprintf("%s resolved a conflict without %s\n", name, Line(line))
 		}
 		if l.Batch > 0 {
-			how += fmt.Sprintf("%s landed in a batch of %d, verified as one tree.\n", name, l.Batch)
+			how += fmt.Sprintf("%s was integrated in a batch of %d, verified as one tree.\n", name, l.Batch)
 		}
 	}
-	t.spare(st, "ON")
+	t.spare(st, "INTO")
 	return "\n" + t.render(st, "") + how
 }
 

@@ -288,10 +288,12 @@ func (l *Log) draw() string {
 	if l.o.Quiet {
 		return text
 	}
-	said := l.saying.Seen(l.width() - 1)
+	st := l.o.Style
+	st.Width = l.width()
+	said := l.saying.Seen(st)
 	for i := len(said) - 1; i >= 0; i-- {
 		l.shown = slices.Insert(l.shown, 0, columns(said[i]))
-		text = l.o.Style.paint(dim, said[i]) + "\n" + text
+		text = said[i] + "\n" + text
 	}
 	return text
 }
@@ -307,7 +309,7 @@ func (l *Log) elapsed() time.Duration {
 	if l.o.Now == nil || l.o.Start.IsZero() {
 		return 0
 	}
-	return l.o.Now().Sub(l.o.Start)
+	return Passed(l.o.Start, l.o.Now())
 }
 
 // line is `[RUN] HH:MM:SS  TIER|ROLE  EVENT  text`. Its columns
@@ -323,6 +325,9 @@ func (l *Log) line(ev agency.Event) string {
 	text := Line(ev.Summary)
 	if ev.ContractID != "" && ev.ContractID != agency.MainContract && ev.Role != agency.RoleAgent {
 		text = string(ev.ContractID) + ": " + text
+	}
+	if ev.Type == "claimed" {
+		text = ownWords(st, text)
 	}
 	head := []column{
 		{run + " ", dim, 120},
@@ -341,7 +346,11 @@ func (l *Log) line(ev agency.Event) string {
 		b.WriteString(st.paint(c.color, word) + c.text[len(word):])
 	}
 	if width > 0 {
-		text = fitted(text, max(8, left), width-1-left, telling(ev))
+		if left = max(8, left); failedCall(ev) {
+			text = cut(text, left)
+		} else {
+			text = fitted(text, left, width-1-left, telling(ev))
+		}
 	}
 	b.WriteString(strings.TrimRight(st.paint(textColor(ev), text), " "))
 	return b.String()
@@ -400,6 +409,12 @@ func telling(ev agency.Event) bool {
 	return ev.Category == agency.CategoryGate || ev.Severity.AtLeast(agency.SeverityWarning)
 }
 
+// failedCall tells of a call that was refused or failed, which is for its agent to mend: a line says what
+// it was and why, and all of it stands in the conversation.
+func failedCall(ev agency.Event) bool {
+	return ev.Type == "tool_refused" || ev.Type == "tool_called"
+}
+
 // routine events say on a terminal what its progress line says as well, or what
 // the next event says better. The log of a program has all of them.
 func routine(ev agency.Event, d agency.Detail) bool {
@@ -410,7 +425,7 @@ func routine(ev agency.Event, d agency.Detail) bool {
 	case *agency.TurnCompleted:
 		return true
 	case *agency.ToolCalled:
-		return slices.Contains(endings, d.Tool)
+		return d.Error == "" && slices.Contains(endings, d.Tool)
 	case *agency.LintRun:
 		return d.ExitCode == 0
 	case *agency.MessageDelivered, *agency.MessageProcessed:

@@ -68,7 +68,7 @@ func Names(st Style, all []agency.Reservation) string {
 	for _, r := range all {
 		state := "reserved"
 		if r.Landed {
-			state = "landed"
+			state = "integrated"
 		}
 		if r.FreedBy != "" {
 			state = "freed by " + Line(r.FreedBy)

@@ -50,8 +50,8 @@ func rendered(st Style, body, indent string) (out []string) {
 		if said := strings.TrimPrefix(text, "> "); said != text {
 			at, text = at+"> ", said
 		}
-		switch fence := strings.HasPrefix(text, "```"); {
-		case fence:
+		switch {
+		case strings.HasPrefix(text, fence):
 			code = !code
 		case code:
 			out = append(out, st.block(at+"  ", text, func(s string) string { return st.paint(cyan, s) })...)
@@ -61,6 +61,115 @@ func rendered(st Style, body, indent string) (out []string) {
 	}
 	flush()
 	return out
+}
+
+// fence is before code and behind it.
+const fence = "```"
+
+// isFence tells whether a line is one, also within a quote.
+func isFence(line string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(strings.TrimLeft(line, " "), "> "), fence)
+}
+
+// inCode tells whether code that has begun in a text goes on behind it.
+func inCode(text string) (code bool) {
+	for line := range strings.Lines(text) {
+		code = code != isFence(line)
+	}
+	return code
+}
+
+// streamed are the last lines of Markdown that still comes, so many at most; 0: all. What is
+// complete looks as it will when all of it has come, and the line that goes on as if what is open
+// in it ended there, so that nothing changes its looks by what follows.
+func streamed(st Style, said, indent string, most int) (out []string) {
+	said = Clean(said)
+	lines := strings.Split(said, "\n")
+	from := 0
+	if most > 0 {
+		left := most
+		for from = len(lines); from > 0 && (left > 0 || isRow(strings.TrimLeft(lines[from-1], " "), true)); from-- {
+			if strings.TrimSpace(lines[from-1]) != "" {
+				left--
+			}
+		}
+	}
+	code := inCode(strings.Join(lines[:from], "\n"))
+	if last := len(lines) - 1; st.Color {
+		switch within := code != inCode(strings.Join(lines[from:last], "\n")); {
+		case strings.Trim(lines[last], "`> ") == "" && !isFence(lines[last]): // half of a fence
+			lines[last] = ""
+		case !within:
+			lines[last] = closed(lines[last])
+		}
+	}
+	text := strings.Join(lines[from:], "\n")
+	if code {
+		text = fence + "\n" + text
+	}
+	for _, line := range rendered(st, text, indent) {
+		if most == 0 || strings.TrimSpace(line) != "" {
+			out = append(out, line)
+		}
+	}
+	if most > 0 {
+		out = out[max(0, len(out)-most):]
+	}
+	return out
+}
+
+// closed is a line that is not complete, or was cut, with its emphasis, code and link ended where it
+// ends. Marks at its end are left out: what they begin or end is not known yet.
+func closed(line string) string {
+	line = strings.TrimRight(line, "*_` ")
+	if strings.Trim(line, "#> ") == "" { // of a heading or a quote that begins
+		return ""
+	}
+	ends := ""
+	for i := 0; i < len(line); {
+		n := runOf(line, i)
+		switch line[i] {
+		case '\\':
+			i += 2
+		case '`':
+			end := closingCode(line, i+n, n)
+			if end < 0 {
+				return line + line[i:i+n] + ends
+			}
+			i = end + n
+		case '[':
+			_, _, end := link(line, i)
+			if _, _, whole := link(line+")", i); end < 0 && whole >= 0 {
+				return line + ")" + ends
+			}
+			i = max(i+1, end)
+		case '*', '_':
+			end := closingMark(line, i, n)
+			if end < 0 && begins(line, i, n) && startsWord(line[i+n:]) {
+				ends = line[i:i+n] + ends
+			}
+			i = max(i+n, end+n)
+		default:
+			i++
+		}
+	}
+	return line + ends
+}
+
+// startsWord tells whether a text begins as what is emphasized does; a glob does not.
+func startsWord(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLetter(first) || unicode.IsDigit(first) || strings.ContainsRune("`*_\"'([", first)
+}
+
+// inWords is a line of Markdown without its marks; empty where it has no words.
+func inWords(line string) string {
+	text := strings.TrimLeft(line, " ")
+	if isFence(text) {
+		return ""
+	}
+	var st Style
+	return strings.Join(st.block("", closed(text), st.inline), " ")
 }
 
 // block is a line of Markdown as the lines that it takes behind what stands at each of them.
@@ -181,12 +290,17 @@ func closingCode(text string, from, n int) int {
 	return -1
 }
 
+// begins tells whether so many marks at a place may begin emphasis.
+func begins(text string, at, n int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	first, _ := utf8.DecodeRuneInString(text[at+n:])
+	return n <= 3 && (text[at] != '_' || n == 1) && at+n < len(text) && !unicode.IsSpace(first) && (at == 0 || opens(before))
+}
+
 // closingMark is where the emphasis ends that so many marks began; -1: it is none.
 func closingMark(text string, at, n int) int {
 	mark := text[at]
-	before, _ := utf8.DecodeLastRuneInString(text[:at])
-	first, _ := utf8.DecodeRuneInString(text[at+n:])
-	if n > 3 || mark == '_' && n > 1 || at+n == len(text) || unicode.IsSpace(first) || at > 0 && !opens(before) {
+	if !begins(text, at, n) {
 		return -1
 	}
 	for i := at + n; i < len(text); i++ {

@@ -185,6 +185,18 @@ func Cost(m agency.Money, tokens int64, unpriced bool) string {
 	return m.Amount(unpriced)
 }
 
+// Passed is the time from one moment to another by the seconds of the clock: what is shown of it
+// once in each second leaves no number out and has none twice, however unevenly it is drawn.
+func Passed(from, to time.Time) time.Duration {
+	return to.Truncate(time.Second).Sub(from.Truncate(time.Second))
+}
+
+// NextSecond is how long it is until the clock's next second has begun.
+func NextSecond(now time.Time) time.Duration {
+	const begun = 10 * time.Millisecond // a timer and the clock may differ by less
+	return now.Truncate(time.Second).Add(time.Second + begun).Sub(now)
+}
+
 // Elapsed is a duration in its two largest units.
 func Elapsed(d time.Duration) string {
 	d = d.Round(time.Second)

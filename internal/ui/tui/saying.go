@@ -80,30 +80,34 @@ func (s *saying) add(d api.Delta) {
 	for i := len(s.parts) - 1; i >= 0; i-- {
 		p := &s.parts[i]
 		if size += len(p.text); size > mostSaid+mostSaid/4 {
-			p.text = text.Ellipsis + strings.ToValidUTF8(p.text[min(len(p.text), size-mostSaid):], "")
+			gone := min(len(p.text), size-mostSaid)
+			left := strings.ToValidUTF8(p.text[gone:], "")
+			if p.kind != api.DeltaTool && inCode(p.text[:gone]) { // its fence goes with what is left out
+				left = "\n" + fence + "\n" + left
+			}
+			p.text = text.Ellipsis + left
 			s.parts = s.parts[i:]
 			return
 		}
 	}
 }
 
-// text is what was said, each kind on lines of its own.
-func (s saying) text() string {
-	all := make([]string, len(s.parts))
-	for i, p := range s.parts {
-		all[i] = p.text
-	}
-	return strings.Join(all, "\n")
-}
-
-// Text is what a session says in an answer of a turn that is newer than one, clean; empty:
-// nothing is known of it.
-func (s Saying) Text(id agency.SessionID, after int) string {
+// Text is what a session says in an answer of a turn that is newer than one, painted as far as it
+// is complete; empty: nothing is known of it.
+func (s Saying) Text(st Style, id agency.SessionID, after int) string {
 	now := s.of[id]
 	if now.by.Turn <= after {
 		return ""
 	}
-	return Clean(now.text())
+	var out []string
+	for _, p := range now.parts {
+		if p.kind == api.DeltaTool {
+			out = append(out, strings.TrimRight(Clean(p.text), "\n"))
+			continue
+		}
+		out = append(out, streamed(st, p.text, "", 0)...)
+	}
+	return strings.Join(out, "\n")
 }
 
 // Line is the latest line that a session says, in so many columns: of a longer one its
@@ -113,13 +117,8 @@ func (s Saying) Line(id agency.SessionID, width int) string {
 	if !known || now.by.Done || width < 1 {
 		return ""
 	}
-	line := ""
-	for l := range strings.Lines(now.text()) {
-		if l = Line(l); l != "" {
-			line = l
-		}
-	}
-	return end(line, width)
+	now.told = false
+	return end(now.newest(), width)
 }
 
 // Told takes the words of an answer out of what is said: they stand in the log. What it calls
@@ -162,52 +161,100 @@ func (s *Saying) end(id agency.SessionID, turn int) {
 // mostSeen is how many lines of what is said stand below the log.
 const mostSeen = 6
 
-// Seen is the end of what is said now, in so many columns and a few lines: of one who speaks as
-// it comes, of several a line each.
-func (s Saying) Seen(width int) []string {
+// Seen is the end of what is said now, in a few lines for the terminal: of one who speaks as
+// it comes, painted as far as it is complete, of several a line each.
+func (s Saying) Seen(st Style) []string {
 	var who []agency.SessionID
 	for _, id := range slices.Sorted(maps.Keys(s.of)) {
-		if now := s.of[id]; len(now.lines()) > 0 {
+		if s.of[id].newest() != "" {
 			who = append(who, id)
 		}
 	}
-	if len(who) != 1 {
-		var out []string
-		for _, id := range who[:min(len(who), mostSeen)] {
-			name := s.name(id) + ": "
-			out = append(out, name+end(last(s.of[id].lines()), width-columns(name)))
-		}
-		return out
+	width := st.Width - 1
+	if len(who) == 1 {
+		return s.of[who[0]].seen(st)
 	}
 	var out []string
-	lines := s.of[who[0]].lines()
-	for _, l := range lines[max(0, len(lines)-mostSeen):] {
-		for one := range strings.SplitSeq(wrapLine("  "+l, width), "\n") {
-			out = append(out, cut(one, width))
-		}
-	}
-	return out[max(0, len(out)-mostSeen):]
-}
-
-func last(lines []string) string { return strings.TrimSpace(lines[len(lines)-1]) }
-
-// lines are those that are not told yet, clean.
-func (s saying) lines() (out []string) {
-	for _, p := range s.parts {
-		words := p.text
-		switch {
-		case p.kind == api.DeltaTool:
-			words = PlainArgs(words)
-		case s.told:
-			continue
-		}
-		for l := range strings.Lines(Clean(words)) {
-			if l = strings.TrimRight(l, " \n"); strings.TrimSpace(l) != "" {
-				out = append(out, strings.ReplaceAll(l, "\t", "    "))
-			}
-		}
+	for _, id := range who[:min(len(who), mostSeen)] {
+		name := s.name(id) + ": "
+		out = append(out, st.paint(dim, name+end(s.of[id].newest(), width-columns(name))))
 	}
 	return out
+}
+
+// seen are the last lines of what is said and not told yet.
+func (s saying) seen(st Style) (out []string) {
+	for _, p := range slices.Backward(s.parts) {
+		var lines []string
+		switch {
+		case p.kind == api.DeltaTool:
+			lines = calling(st, p.text)
+		case !s.told:
+			lines = streamed(st, p.text, "  ", mostSeen)
+		}
+		if out = append(lines, out...); len(out) >= mostSeen {
+			break
+		}
+	}
+	out = out[max(0, len(out)-mostSeen):]
+	for i := range out {
+		out[i] = cut(out[i], st.Width-1)
+	}
+	return out
+}
+
+// calling are the last lines of a call that is being written.
+func calling(st Style, call string) (out []string) {
+	lines := strings.Split(Clean(PlainArgs(call)), "\n")
+	for n := len(lines) - 1; n >= 0 && len(out) < mostSeen; n-- {
+		l := strings.ReplaceAll(strings.TrimRight(lines[n], " "), "\t", "    ")
+		if l == "" {
+			continue
+		}
+		broken := strings.Split(wrapLine("  "+l, st.Width-1), "\n")
+		for i := range broken {
+			broken[i] = st.paint(dim, broken[i])
+		}
+		out = append(broken, out...)
+	}
+	return out
+}
+
+// newest is the last line of what is said and not told yet, in words alone.
+func (s saying) newest() string {
+	for _, p := range slices.Backward(s.parts) {
+		tool := p.kind == api.DeltaTool
+		if s.told && !tool {
+			continue
+		}
+		said := p.text
+		if tool {
+			said = PlainArgs(said)
+		}
+		for said != "" {
+			at := strings.LastIndexByte(said, '\n')
+			l := Clean(said[at+1:])
+			if !tool {
+				l = inWords(l)
+			}
+			if l = Line(l); l != "" {
+				return l
+			}
+			said = said[:max(0, at)]
+		}
+	}
+	return ""
+}
+
+// ownWords is what an agent said in one line, which may be cut.
+func ownWords(st Style, said string) string {
+	switch {
+	case !st.Color:
+		return said
+	case strings.HasSuffix(said, text.Ellipsis):
+		said = closed(said)
+	}
+	return st.inline(said)
 }
 
 // PlainArgs shows the texts in the arguments of a call as they are meant.
@@ -361,14 +408,14 @@ func (w await) line(model string, now time.Time) string {
 	provider, _, _ := strings.Cut(model, "/")
 	s := "waiting for " + cmp.Or(provider, "the model") + ": "
 	if w.began {
-		return s + "nothing more for " + Elapsed(now.Sub(w.since))
+		return s + "nothing more for " + Elapsed(Passed(w.since, now))
 	}
 	if w.again.IsZero() {
-		return s + "no answer for " + Elapsed(now.Sub(w.since))
+		return s + "no answer for " + Elapsed(Passed(w.since, now))
 	}
 	s += cmp.Or(whys[w.why], Line(strings.ReplaceAll(w.why, "_", " ")))
-	if left := w.again.Sub(now); left > 0 {
-		s += ", next try in " + Elapsed(max(left, time.Second))
+	if left := Passed(now, w.again); left > 0 {
+		s += ", next try in " + Elapsed(left)
 	}
 	if w.of > 0 {
 		return s + fmt.Sprintf(", %d of %d", w.try, w.of)

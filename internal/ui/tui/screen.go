@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -31,13 +32,18 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ClearLine takes the line in which the cursor stands off a terminal.
-func (s *Screen) ClearLine() error {
+// ClearLine takes a line behind whose end the cursor stands off a terminal of so many columns, in
+// all the rows that it takes there.
+func (s *Screen) ClearLine(line string, width int) error {
 	if !s.style.Live {
 		_, err := io.WriteString(s.out, "\n")
 		return err
 	}
-	return cursor(s.out, "\r\x1b[2K")
+	up := ""
+	if rows := (columns(Clean(line)) - 1) / max(1, width); width > 0 && rows > 0 {
+		up = fmt.Sprintf("\x1b[%dA", rows)
+	}
+	return cursor(s.out, "\r"+up+"\x1b[J")
 }
 
 // Answer writes the answer of an agent: to a terminal what is safe of it, and to a file or a

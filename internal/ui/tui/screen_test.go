@@ -140,26 +140,42 @@ func TestLatest(t *testing.T) {
 	s.Add(api.Delta{Session: "a", Contract: "parser", Role: "scaffolder", Turn: 1, Kind: api.DeltaThinking, Text: "hm", Begins: true},
 		api.Delta{Session: "a", Contract: "parser", Role: "scaffolder", Turn: 1, Kind: api.DeltaTool, Text: "read_file {\"path\":"})
 	for width, want := range map[int]string{80: "  hm|  read_file {\"path\":", 15: "  hm|  read_file|  {\"path\":"} {
-		if got := strings.Join(s.Seen(width), "|"); got != want {
+		if got := strings.Join(s.Seen(Style{Width: width + 1}), "|"); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	b := s
 	b.Add(api.Delta{Session: "b", Contract: "docs", Turn: 1, Kind: api.DeltaText, Text: "I too", Begins: true})
-	if got := strings.Join(b.Seen(20), "|"); got != "parser: …le {\"path\":|docs: I too" {
+	if got := strings.Join(b.Seen(Style{Width: 21}), "|"); got != "parser: …le {\"path\":|docs: I too" {
 		t.Errorf("two say %q", got)
 	}
 	b.Add(api.Delta{Session: "a", Turn: 1, Kind: api.DeltaTool, Text: "\"a\\tb\\n\"}"}, api.Delta{Session: "a", Turn: 1, Done: true})
 	b.Take(&agency.TurnCompleted{Session: "b", Turn: 1})
 	b.Told("a", 1)
-	if got := strings.Join(b.Seen(40), "|"); got != "  read_file {\"path\":\"a    b|  \"}" {
+	if got := strings.Join(b.Seen(Style{Width: 41}), "|"); got != "  read_file {\"path\":\"a    b|  \"}" {
 		t.Errorf("what is carried out: %q", got)
 	}
 	b.Add(api.Delta{Session: "b", Turn: 1, Kind: api.DeltaText, Text: "late", Begins: true})
-	if got := b.Seen(40); len(got) != 2 {
+	if got := b.Seen(Style{Width: 41}); len(got) != 2 {
 		t.Errorf("what is over is said: %q", got)
 	}
-	if s.Doing() != "" || strings.Join(before.Seen(80), "") != "" || s.Text("a", 1) != "" || s.Text("a", 0) != "hm\nread_file {\"path\":" {
-		t.Errorf("%q, %q", before.Seen(80), s.Text("a", 0))
+	if s.Doing() != "" || strings.Join(before.Seen(Style{Width: 81}), "") != "" || s.Text(Style{}, "a", 1) != "" || s.Text(Style{}, "a", 0) != "hm\nread_file {\"path\":" {
+		t.Errorf("%q, %q", before.Seen(Style{Width: 81}), s.Text(Style{}, "a", 0))
+	}
+}
+
+// A line that is left goes with all the rows that the terminal has broken it into.
+func TestClearLineTakesAllItsRows(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                      "\r\x1b[J",
+		"why not? half":         "\r\x1b[J",
+		strings.Repeat("x", 20): "\r\x1b[J",
+		strings.Repeat("x", 21): "\r\x1b[1A\x1b[J",
+		strings.Repeat("界", 25): "\r\x1b[2A\x1b[J",
+	} {
+		var out bytes.Buffer
+		if err := NewScreen(&out, Style{Live: true}).ClearLine(line, 20); err != nil || out.String() != want {
+			t.Errorf("%q: %q, %v", line, out.String(), err)
+		}
 	}
 }

@@ -149,6 +149,9 @@ func (l *Log) word(ev agency.Event) string {
 	if code != "" && l.width() > 0 && named(ev) {
 		return code
 	}
+	if ev.Type == "merged" && ev.ContractID != "" && l.width() > 0 { // into the run's branch; the user's is merged into once, at the end
+		return "integrated"
+	}
 	return string(ev.Type)
 }
 

@@ -494,8 +494,8 @@ func TestTablesLoseNothing(t *testing.T) {
 func TestAnswersFitTheTerminal(t *testing.T) {
 	g := agency.Gate{ID: "a-run-with-a-long-name-abcd2345.merge-1", RunID: "a-run-with-a-long-name-abcd2345", Kind: agency.GateMerge, Summary: "ready", Body: "Fine."}
 	for width, want := range map[int]string{
-		0:  "  agency approve a-run-with-a-long-name-abcd2345.merge-1               land it\n",
-		60: "  agency approve a-run-with-a-long-name-abcd2345.merge-1\n      land it\n",
+		0:  "  agency approve a-run-with-a-long-name-abcd2345.merge-1               merge it\n",
+		60: "  agency approve a-run-with-a-long-name-abcd2345.merge-1\n      merge it\n",
 	} {
 		if got := Gate(Style{Width: width}, g, ""); !strings.Contains(got, want) {
 			t.Errorf("width %d:\n%s", width, got)
@@ -597,7 +597,7 @@ func TestInspectSaysTokensOnce(t *testing.T) {
 // Gates that wait are told apart by what they ask, and their commands can be copied.
 func TestWaitsOnANarrowTerminal(t *testing.T) {
 	gate := func(id, summary string) Waiting {
-		return Waiting{"r", api.GateDoc{ID: agency.GateID(id), Kind: agency.GateMerge, Summary: summary, CreatedAt: time.Unix(0, 0)}}
+		return Waiting{Run: "r", Gate: api.GateDoc{ID: agency.GateID(id), Kind: agency.GateMerge, Summary: summary, CreatedAt: time.Unix(0, 0)}}
 	}
 	all := []Waiting{
 		gate("write-notes-about-the-zf72hqbx.merge-1", "ready to land: notes about the shop and all that belongs to it"),

@@ -144,7 +144,7 @@ func document(contracts int) runMsg {
 func TestListRanksWhatWaits(t *testing.T) {
 	b := begin(t, "", 100, 30)
 	kinds := []agency.GateKind{agency.GateInspection, agency.GatePlan, agency.GateMerge, agency.GateQuestion, agency.GateEscalation, agency.GateBudget, agency.GateDanger}
-	r := api.RunDoc{ID: runID, State: agency.StateWaiting, Goal: "fix it"}
+	r := api.RunDoc{ID: runID, Number: 3, State: agency.StateWaiting, Goal: "fix it"}
 	for i, k := range kinds {
 		r.Gates = append(r.Gates, api.GateDoc{ID: agency.GateID(k), Kind: k, CreatedAt: noon.Add(time.Duration(i) * time.Minute)})
 	}
@@ -158,6 +158,9 @@ func TestListRanksWhatWaits(t *testing.T) {
 		t.Errorf("%s", s)
 	}
 	b.want("8 gates wait for you", "1 run")
+	for _, line := range []string{"merge        #3    abcd2345", "waiting      #3    abcd2345"} {
+		b.want(line)
+	}
 	b.keys("down", "enter")
 	if b.m.view != viewGate || b.m.run.gate != "danger" {
 		t.Errorf("view %d of gate %q", b.m.view, b.m.run.gate)
@@ -215,7 +218,7 @@ func TestGateIsAnsweredOnce(t *testing.T) {
 	b.keys("g")
 	patch := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" + strings.Repeat("+more\n", 60) + "diff --git a/y b/y\n+why\n"
 	b.send(diffMsg{run: runID, doc: api.DiffDoc{Stat: "2 files", Patch: patch}})
-	b.want("land it", "so far, likely $1.00", "up to $2.00", "anomalies", "the same call")
+	b.want("merge it", "so far, likely $1.00", "up to $2.00", "anomalies", "the same call")
 	b.keys("]", "]")
 	b.want("b/y", "+why")
 	b.keys("r")
@@ -278,6 +281,78 @@ func TestGoesFromFileToFile(t *testing.T) {
 	}
 	b.send(diffMsg{run: runID, doc: api.DiffDoc{Local: &api.LocalDiff{}}})
 	nowhere("the change has no file")
+}
+
+// The change is shown alone, from a run as from its gate, and esc leads back to where one came from.
+func TestChangeAlone(t *testing.T) {
+	for _, from := range []view{viewRun, viewGate} {
+		b := begin(t, runID, 80, 24)
+		doc := document(3)
+		if from == viewGate {
+			doc.gates = []agency.Gate{gate("g1", agency.GateMerge, noon)}
+		}
+		b.send(doc)
+		if from == viewGate {
+			b.keys("g")
+		}
+		b.keys("d")
+		b.want("the change is read")
+		b.send(diffMsg{run: runID, doc: api.DiffDoc{Patch: "diff --git a/x b/x\n+new\ndiff --git a/y b/y\n" + strings.Repeat("+why\n", 40)}})
+		b.want("] [ files", "+new")
+		b.keys("]", "]")
+		b.want("b/y")
+		b.keys("?", "esc")
+		b.want("b/y")
+		if b.keys("esc"); b.m.view != from {
+			t.Errorf("from view %d back to %d", from, b.m.view)
+		}
+	}
+}
+
+// Each key that the foot names does something in its view.
+func TestKeysOfTheFootDoSomething(t *testing.T) {
+	open := func(keys ...string) *bench {
+		b := begin(t, runID, 200, 40)
+		doc := document(3)
+		doc.gates = []agency.Gate{gate("g1", agency.GateMerge, noon), gate("g2", agency.GatePlan, noon.Add(time.Second))}
+		b.send(doc)
+		b.send(eventsMsg{feed: b.m.link.feed, events: someEvents(3), now: noon})
+		for _, k := range keys {
+			b.keys(k)
+			if b.m.view == viewGate || b.m.view == viewChange {
+				b.send(diffMsg{run: runID, doc: api.DiffDoc{Patch: "diff --git a/x b/x\n+new\ndiff --git a/y b/y\n" + strings.Repeat("+why\n", 60)}})
+			}
+			if b.m.view == viewTranscript {
+				b.send(transcriptMsg{session: b.m.run.transcript.session, text: strings.Repeat("said\n", 100), now: noon})
+			}
+		}
+		return b
+	}
+	for _, to := range [][]string{{}, {"tab"}, {"g"}, {"d"}, {"g", "d"}, {"t", "up"}, {"tab", "up", "enter"}, {"?"}} {
+		for _, named := range keysOf(&open(to...).m) {
+			for _, key := range strings.Fields(strings.SplitAfterN(named, " ", 2)[0]) {
+				b := open(to...)
+				was := b.m
+				cmd := b.keys(key)
+				if cmd == nil && b.m.view == was.view && b.m.drawn == was.drawn && !b.m.ask.active() {
+					t.Errorf("after %v the key %q of %q does nothing", to, key, named)
+				}
+			}
+		}
+	}
+}
+
+// What is counted does not go back by an answer that was overtaken.
+func TestTimeDoesNotGoBack(t *testing.T) {
+	b := begin(t, runID, 100, 30)
+	doc := document(1)
+	b.send(doc)
+	b.send(tickMsg{noon.Add(10 * time.Second)})
+	doc.now = noon.Add(8 * time.Second)
+	b.send(doc)
+	if want := noon.Add(10 * time.Second); !b.m.now.Equal(want) {
+		t.Errorf("it is %s, want %s", b.m.now, want)
+	}
 }
 
 func TestGateAnsweredElsewhereIsTold(t *testing.T) {

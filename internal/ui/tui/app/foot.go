@@ -114,18 +114,22 @@ func keysOf(m *Model) []string {
 		return []string{"esc back", "] [ next line, one before", "? help", "q leave"}
 	case m.view == viewGate:
 		return gateKeys(m)
+	case m.view == viewChange && len(m.run.page.marks) > 0:
+		return []string{"esc back", "] [ files", "? help", "q leave", "s say"}
+	case m.view == viewChange:
+		return []string{"esc back", "? help", "q leave", "s say"}
 	case m.run.logged && len(m.run.waits()) > 0:
 		return []string{"enter whole line", "tab contracts", "g gate", "v every event", "esc list", "? help", "q leave"}
 	case m.run.logged:
 		return []string{"enter whole line", "tab contracts", "v every event", "esc list", "? help", "q leave", "s say"}
 	case len(m.run.waits()) > 0:
-		return []string{"g gate", "esc list", "? help", "q leave", "t conversation", "tab log", "s say", "p pause", "c cancel"}
+		return []string{"g gate", "esc list", "? help", "q leave", "t conversation", "tab log", "s say", "d change", "p pause", "c cancel"}
 	case m.run.state() == agency.StatePaused, m.run.state() == agency.StateInterrupted:
-		return []string{"u resume", "esc list", "? help", "q leave", "t conversation", "tab log", "c cancel"}
+		return []string{"u resume", "esc list", "? help", "q leave", "t conversation", "d change", "tab log", "c cancel"}
 	case m.run.state().Final():
-		return []string{"esc list", "? help", "q leave", "t conversation", "tab log", "enter unfold"}
+		return []string{"esc list", "? help", "q leave", "t conversation", "d change", "tab log", "enter unfold"}
 	}
-	return []string{"esc list", "? help", "q leave", "t conversation", "tab log", "s say", "p pause", "c cancel"}
+	return []string{"esc list", "? help", "q leave", "t conversation", "tab log", "s say", "d change", "p pause", "c cancel"}
 }
 
 // gateKeys are those of a gate: one that is answered has no answers any more.
@@ -134,7 +138,7 @@ func gateKeys(m *Model) (keys []string) {
 		keys = []string{"a approve", "r reject"}
 	}
 	if len(m.run.page.marks) > 0 {
-		keys = append(keys, "] [ files")
+		keys = append(keys, "d change", "] [ files")
 	}
 	keys = append(keys, "esc back")
 	if len(m.run.waits()) > 1 {

@@ -89,13 +89,13 @@ func TestAnsweredGateHasNoKeys(t *testing.T) {
 		b := begin(t, runID, 100, 30)
 		b.send(doc)
 		b.keys("g")
-		b.want("a  land it", "a approve · r reject")
+		b.want("a  merge it", "a approve · r reject")
 		return b
 	}
 	none := func(b *bench, as string) {
 		t.Helper()
 		b.want(as)
-		for _, key := range []string{"a  land it", "r  send it back", "a approve", "r reject"} {
+		for _, key := range []string{"a  merge it", "r  send it back", "a approve", "r reject"} {
 			if strings.Contains(ansi.Strip(b.m.drawn), key) {
 				t.Errorf("%q in\n%s", key, ansi.Strip(b.m.drawn))
 			}
@@ -109,7 +109,7 @@ func TestAnsweredGateHasNoKeys(t *testing.T) {
 	none(here, "your answer is on its way: approve")
 	here.h.err = agency.Errorf(agency.KindInvalid, "refused")
 	here.do(cmd)
-	here.want("a  land it", "a approve · r reject")
+	here.want("a  merge it", "a approve · r reject")
 
 	elsewhere := shown()
 	ev := agency.NewEvent(runID, agency.SeverityInfo, "rejected", agency.GateRejected{Gate: "g1", Kind: agency.GateMerge, By: "bob", Reason: "too long"})

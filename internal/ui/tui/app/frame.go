@@ -45,6 +45,9 @@ func frame(m *Model) (string, *tea.Cursor) {
 	case viewGate:
 		drawRunTitle(m, s)
 		drawPage(m, s, "gate", &m.run.page)
+	case viewChange:
+		drawRunTitle(m, s)
+		drawPage(m, s, "change", &m.run.page)
 	case viewTranscript:
 		drawRunTitle(m, s)
 		drawTranscript(m, s)
@@ -91,7 +94,7 @@ func unfinished(m *Model) bool {
 func drawRunTitle(m *Model, s *screen) {
 	r, st := &m.run, s.st
 	state := r.state()
-	left := st.Paint(tui.Bold, tui.Line(string(r.id)))
+	left := st.Paint(tui.Bold, strings.TrimSpace(tui.Number(r.doc.Number)+" "+tui.Line(string(r.id))))
 	if !r.known {
 		s.add(apart(left, hostLine(m, st), s.width))
 		return
@@ -143,7 +146,7 @@ func (r *runView) elapsed(now time.Time) time.Duration {
 	if !r.doc.FinishedAt.IsZero() {
 		now = r.doc.FinishedAt
 	}
-	return max(0, now.Sub(r.doc.CreatedAt))
+	return max(0, tui.Passed(r.doc.CreatedAt, now))
 }
 
 // alarmLine is what a person must know first: a gate that waits, or how the run ended.

@@ -32,7 +32,7 @@ const helpText = `Keys
     o                only contracts that are not complete
     v                every event in the log, or only what matters
     g                the gate that waits
-    d                the change so far, file by file
+    d                the change so far, file by file; ] [ go on to the next
     t                the conversation of the chosen session, as it goes
     s or :           say something to whoever leads, or builds; @AGENT to one
     p                pause at the end of the turn; u resumes
@@ -41,6 +41,7 @@ const helpText = `Keys
   gate
     a                approve, asks once
     r                reject, with a reason
+    d                the change alone
     ] [              next file of the change, and the one before
     tab              the next gate that waits
 
@@ -74,6 +75,8 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		return runKey(m, key)
 	case viewGate:
 		return gateKey(m, key)
+	case viewChange:
+		return changeKey(m, key)
 	case viewTranscript:
 		if key == "esc" || key == "backspace" {
 			m.view = viewRun
@@ -132,11 +135,9 @@ func runKey(m *Model, key string) tea.Cmd {
 	case "g":
 		return showGate(m)
 	case "d":
-		if _, ok := m.run.shownGate(); ok {
-			cmd := showGate(m)
-			return cmd
-		}
-		m.say(tui.Dim, "the change is shown with the gate at which it waits; until then: agency diff "+string(m.run.id))
+		return showChange(m)
+	case "o":
+		m.run.tree.press(key, m.run.doc, treeRows(m))
 		return nil
 	case "t":
 		s, ok := m.run.tree.session(m.run.doc)
@@ -234,9 +235,31 @@ func showGate(m *Model) tea.Cmd {
 		}
 	}
 	m.view = viewGate
-	m.run.diff = diff{asked: true}
+	return readChange(m)
+}
+
+// showChange shows what the run would land, from the view that esc leads back to.
+func showChange(m *Model) tea.Cmd {
+	m.run.diff.back, m.view, m.run.page.top = m.view, viewChange, 0
+	return readChange(m)
+}
+
+// readChange has the change read anew.
+func readChange(m *Model) tea.Cmd {
+	m.run.diff = diff{asked: true, back: m.run.diff.back}
 	m.lay()
 	return m.work.diff(m.run.id)
+}
+
+func changeKey(m *Model, key string) tea.Cmd {
+	switch key {
+	case "esc", "backspace", "d":
+		m.view, m.run.page.top = m.run.diff.back, 0
+		m.lay()
+	default:
+		pageKey(m, key)
+	}
+	return nil
 }
 
 func gateKey(m *Model, key string) tea.Cmd {
@@ -252,16 +275,20 @@ func gateKey(m *Model, key string) tea.Cmd {
 		m.lay()
 	case "t":
 		return runKey(m, key)
-	case "]", "[", "right", "left":
-		if len(m.run.page.marks) == 0 {
-			m.say(tui.Dim, cmp.Or(m.run.unshown(), "the change has no file"))
-			return nil
-		}
-		m.run.page.key(key)
+	case "d":
+		return showChange(m)
 	default:
-		if !steerKey(m, key) {
-			m.run.page.key(key)
-		}
+		pageKey(m, key)
 	}
 	return nil
+}
+
+// pageKey takes a key in that moves what is read, or steers the run.
+func pageKey(m *Model, key string) {
+	switch {
+	case (key == "]" || key == "[" || key == "right" || key == "left") && len(m.run.page.marks) == 0:
+		m.say(tui.Dim, cmp.Or(m.run.unshown(), "the change has no file"))
+	case !steerKey(m, key):
+		m.run.page.key(key)
+	}
 }

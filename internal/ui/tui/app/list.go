@@ -125,15 +125,20 @@ func (l *list) draw(s *screen, now time.Time, foot int) {
 	}
 }
 
+// names are what a command may call a run: its number, and the end of its id.
+func names(id agency.RunID, number int) string {
+	return fill(tui.Number(number), 5) + " " + fill(tui.ShortRun(id), 9)
+}
+
 func (l *list) line(st tui.Style, i int, now time.Time, width int) string {
 	if i < len(l.gates) {
 		w := l.gates[i]
-		left := st.Paint(tui.Alarm, fill(string(w.Gate.Kind), 12)) + " " + fill(tui.ShortRun(w.Run), 9) + " " + tui.Line(w.Gate.Summary)
+		left := st.Paint(tui.Alarm, fill(string(w.Gate.Kind), 12)) + " " + names(w.Run, w.Number) + " " + tui.Line(w.Gate.Summary)
 		return apart(left, st.Paint(tui.Dim, tui.Age(now.Sub(w.Gate.CreatedAt))), width)
 	}
 	r := l.runs[i-len(l.gates)]
 	ink := tui.StateInk(r.State)
-	left := st.Paint(ink, fill(string(r.State), 12)) + " " + fill(tui.ShortRun(r.ID), 9) + " "
+	left := st.Paint(ink, fill(string(r.State), 12)) + " " + names(r.ID, r.Number) + " "
 	if width >= 76 {
 		share := bar(st, r.Progress, 8, ink)
 		left += share + st.Paint(tui.Dim, fmt.Sprintf(" %*s  ", 5, fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal)))

@@ -18,6 +18,7 @@ const (
 	viewList view = iota
 	viewRun
 	viewGate
+	viewChange
 	viewTranscript
 	viewEvent
 	viewHelp
@@ -236,7 +237,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.ask.input.insert(msg.Content)
 		}
 	case tickMsg:
-		m.now = msg.now
+		at(&m, msg.now)
 		if m.now.Sub(m.note.at) > noteTime {
 			m.note = note{}
 		}
@@ -246,7 +247,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case eventsMsg:
 		cmd = m.events(msg)
 	case runsMsg:
-		m.now = msg.now
+		at(&m, msg.now)
 		m.link.answered(msg.now, msg.took, msg.live, msg.err)
 		if m.inRun() {
 			break
@@ -275,6 +276,14 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
+// at takes in how late it is. Messages overtake each other, and what is counted down must not
+// go back by that.
+func at(m *Model, now time.Time) {
+	if now.After(m.now) {
+		m.now = now
+	}
+}
+
 // opened takes a feed up, unless another one counts by now.
 func (m *Model) opened(f *feed) tea.Cmd {
 	if f.id != m.link.feed {
@@ -301,7 +310,7 @@ func (m *Model) events(msg eventsMsg) tea.Cmd {
 	if msg.feed != m.link.feed {
 		return nil
 	}
-	m.now = msg.now
+	at(m, msg.now)
 	for _, ev := range msg.events {
 		d, _ := agency.DecodeDetail(ev) // none of a newer version
 		if m.run.add(ev, d) {
@@ -342,7 +351,7 @@ func (m *Model) say(ink tui.Ink, text string) { m.note = note{text: text, ink: i
 
 // knows takes in all of a run.
 func (m *Model) knows(msg runMsg) tea.Cmd {
-	m.now = msg.now
+	at(m, msg.now)
 	m.link.answered(msg.now, msg.took, msg.live, msg.err)
 	if msg.run != m.run.id {
 		return nil
@@ -377,7 +386,7 @@ func (m *Model) hear(ev agency.Event, d agency.Detail) {
 
 // done says what came of an action.
 func (m *Model) done(msg doneMsg) tea.Cmd {
-	m.now = msg.now
+	at(m, msg.now)
 	m.link.heard, m.link.news, m.link.held = true, true, false
 	if msg.act.kind == actAnswer {
 		m.run.answer(msg.act.answer.Gate, msg.err)
@@ -411,8 +420,15 @@ func (m *Model) lay() {
 		t.say(m.o.Style, m.run.saying)
 	}
 	m.run.log.lay(m.o.Style, width)
-	if m.view == viewGate || m.view == viewHelp && m.under == viewGate {
+	view := m.view
+	if view == viewHelp {
+		view = m.under
+	}
+	switch view {
+	case viewGate:
 		m.run.layGate(m.o.Style, m.now, width)
+	case viewChange:
+		m.run.page.lay(m.run.changes(m.o.Style), width)
 	}
 }
 

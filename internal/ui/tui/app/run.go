@@ -25,7 +25,7 @@ type runView struct {
 	progress tui.Progress
 	hearing
 	gate       agency.GateID // that is shown
-	page       pager         // its text
+	page       pager         // its text, or that of the change
 	diff       diff
 	transcript transcript
 	decisions
@@ -51,6 +51,7 @@ type diff struct {
 	err   error
 	known bool
 	asked bool
+	back  view // from which it is looked at alone
 }
 
 // with is a map with one more entry; models that came before keep theirs.
@@ -270,7 +271,8 @@ func (t *transcript) say(st tui.Style, s tui.Saying) {
 	if t.text == "" {
 		return
 	}
-	said := s.Text(t.session, t.turn)
+	st.Width = max(0, t.pager.width-2)
+	said := s.Text(st, t.session, t.turn)
 	if said != "" {
 		said = "\n" + st.Paint(tui.Cyan, "says now") + "\n  " + strings.ReplaceAll(strings.TrimRight(said, "\n"), "\n", "\n  ")
 	}

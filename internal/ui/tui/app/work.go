@@ -97,11 +97,11 @@ func newWork(ctx context.Context, o Options) *work {
 // wait waits for what still reads; the context has ended.
 func (w *work) wait() { w.feeds.Wait() }
 
-// tick is the next second.
+// tick is the next second, at its beginning.
 func (w *work) tick() tea.Cmd {
 	return func() tea.Msg {
 		select {
-		case <-w.after(time.Second):
+		case <-w.after(tui.NextSecond(w.now())):
 		case <-w.ctx.Done():
 		}
 		return tickMsg{w.now()}

@@ -90,8 +90,7 @@ func (t *Teller) Around(ctx context.Context, ev agency.Event) tui.Around {
 		return tui.Around{Before: before, Below: t.below(d)}
 	case *agency.ToolRefused:
 		before := t.begin(ctx, d.Session, d.Turn, ev)
-		t.take(d.Tool)
-		return tui.Around{Before: before}
+		return tui.Around{Before: before, Below: t.why(d.Session, d.Tool)}
 	case *agency.TurnCompleted:
 		return tui.Around{Before: t.begin(ctx, d.Session, d.Turn, ev)}
 	}
@@ -188,16 +187,26 @@ func (t *Teller) take(tool string) (call, bool) {
 	return call{}, false
 }
 
+// why is the whole answer to a call that failed or was refused, where more is wanted than its own
+// line says.
+func (t *Teller) why(session agency.SessionID, tool string) string {
+	c, known := t.take(tool)
+	if !known || !t.Whole {
+		return ""
+	}
+	return output(t.Style(), t.Run, session, c.result, wholeOutput)
+}
+
 // below is what a call did: an edit as a diff, a command by its last lines.
 func (t *Teller) below(d *agency.ToolCalled) string {
+	if d.Error != "" {
+		return t.why(d.Session, d.Tool)
+	}
 	c, known := t.take(d.Tool)
 	if !known {
 		return ""
 	}
 	st := t.Style()
-	if d.Error != "" {
-		return output(st, t.Run, d.Session, c.result, t.most(mostOutput, wholeOutput))
-	}
 	if lines, _ := edit(c); len(lines) > 0 {
 		return fold(st, "    ", paint(st, lines), t.most(mostEdit, wholeEdit), "agency diff "+tui.ShortRun(t.Run))
 	}
@@ -279,6 +288,9 @@ func Transcript(st tui.Style, d api.TranscriptDoc) string {
 	}
 	for _, l := range d.Lines {
 		head := fmt.Sprintf("turn %d  %s  %s", l.Turn, l.Role, l.Kind)
+		if l.By != "" {
+			head += "  answered by " + tui.Line(l.By)
+		}
 		switch changed, path := edit(call{tool: l.Tool, args: l.Args}); {
 		case l.Kind == "tool_call" && len(changed) > 0:
 			for i, line := range changed {

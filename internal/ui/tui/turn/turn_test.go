@@ -90,7 +90,6 @@ edit_file
     +2
      three
 edit_file
-    error: old_text does not occur
 write_file
 ` + strings.ReplaceAll("    +"+strings.ReplaceAll(numbered(12), "\n", "\n    +"), "\n    +\x00", "")
 	want = strings.TrimSuffix(want, "    +") + `    +8 lines more, agency diff abcdefgh
@@ -107,6 +106,22 @@ run_command
 	}
 }
 
+// Why a call failed or was refused is said by its line; all of it is wanted with --verbose.
+func TestWhyACallFailed(t *testing.T) {
+	why := "error: old_text does not occur in the file; the nearest place is\n1\tpackage calc\n"
+	r := record{1: {calls("a", "edit_file", map[string]any{"path": "calc.go", "old_text": "x"}), calls("b", "nonsense", nil), answers("a", why), answers("b", why)}}
+	refused := agency.NewEvent("r-abcdefgh", agency.SeverityWarning, "nonsense", agency.ToolRefused{Session: session, Turn: 1, Tool: "nonsense"})
+	for _, whole := range []bool{false, true} {
+		of := teller(r)
+		of.Whole = whole
+		for _, ev := range []agency.Event{called(1, "edit_file", why), refused} {
+			if got := of.Around(t.Context(), ev).Below; (got == "    error: old_text does not occur in the file; the neares…\n    1    package calc\n") != whole || !whole && got != "" {
+				t.Errorf("whole: %v: %s: %q", whole, ev.Type, got)
+			}
+		}
+	}
+}
+
 // A conversation shows edits as the lines that differ, the arguments of all else as they are, and
 // lets nobody steer the terminal.
 func TestTranscript(t *testing.T) {
@@ -116,6 +131,7 @@ func TestTranscript(t *testing.T) {
 		calls("b", "write_file", map[string]any{"path": "new.txt", "content": "a\nb\n"}),
 		calls("c", "run_command", map[string]any{"command": "make"}),
 		answers("c", "exit code 0\x1b[1m"),
+		{Role: "user", Kind: "tool_result", CallID: "d", Text: "use the helper", By: "ann\x1b[2J"},
 	}}
 	for i := range d.Lines {
 		d.Lines[i].Turn = 1
@@ -140,6 +156,9 @@ turn 1  assistant  tool_call  run_command
 
 turn 1  user  tool_result
   exit code 0
+
+turn 1  user  tool_result  answered by ann
+  use the helper
 `
 	if diff := cmp.Diff(want, turn.Transcript(tui.Style{}, d)); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
