@@ -116,7 +116,7 @@ func (r *syntaxRename) visit(ctx context.Context, p string, text []byte) {
 		switch in := told(text, r.d.Name, nil); {
 		case !prose(p):
 			refuse(hasWord(text, r.d.Name, 0), "in a file of another kind")
-		case in != nil && r.included(ctx, p):
+		case in != nil && included(ctx, r.t, r.file.Language, p):
 			refuse(in[0], "in a test of its crate's documentation")
 		}
 		return
