@@ -43,6 +43,9 @@ func (r *syntaxRename) run(ctx context.Context) error {
 	if err := r.may(); err != nil {
 		return err
 	}
+	if err := computed(ctx, r.t, r.file, r.text, r.d); err != nil {
+		return err
+	}
 	err := r.t.walk(ctx, ".", func(p string) bool {
 		if r.d.Container != "" && p != r.file.Path {
 			return true // where its module is not seen

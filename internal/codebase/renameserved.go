@@ -70,7 +70,7 @@ func (r *servedRename) run(ctx context.Context) error {
 	if len(found.Unresolved) > 0 {
 		return &gotypes.Refused{Why: "the language server " + r.Name() + " cannot tell what these places mean", Places: r.lines(ctx, found.Unresolved)}
 	}
-	if err := cmp.Or(r.inherited(), r.ofFile(), r.loose(ctx, found.Refs), r.told(ctx, found.Refs)); err != nil {
+	if err := cmp.Or(r.inherited(), r.ofFile(), r.loose(ctx, found.Refs), r.told(ctx, found.Refs), computed(ctx, r.t, r.file, r.texts[r.file.Path], r.d)); err != nil {
 		return err
 	}
 	edits, err := r.Rename(ctx, r.file.Path, r.d.NameStart, r.to)
