@@ -185,7 +185,7 @@ func along(pattern, rel string) (fit, all int) {
 // programs and packages and nothing that is the user's own.
 var toolFolders = []string{
 	".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/config.toml", ".rustup/toolchains",
-	".npm/_cacache", ".nvm/versions", ".volta/bin", ".volta/tools", ".fnm/node-versions", ".local/share/fnm/node-versions", ".nodenv/versions", ".n/n/versions",
+	".npm/_cacache", ".npm-global/lib/node_modules", ".npm-packages/lib/node_modules", ".local/lib/node_modules", ".nvm/versions", ".volta/bin", ".volta/tools", ".fnm/node-versions", ".local/share/fnm/node-versions", ".nodenv/versions", ".n/n/versions",
 	".cache/node/corepack", ".local/share/pnpm", ".local/share/node", ".yarn/bin", ".yarn/cache", ".yarn/berry/cache", ".bun/bin", ".bun/install", ".deno/bin",
 	".pyenv/versions", ".pyenv/shims", ".pyenv/libexec", ".cache/uv", ".cache/pip", ".cache/pypoetry", ".local/share/uv", ".local/share/pypoetry",
 	".local/share/virtualenvs", ".virtualenvs", ".rye/py", ".rye/shims", ".local/lib/python*", ".local/bin", ".local/pipx", ".local/share/pipx",

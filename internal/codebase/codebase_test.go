@@ -272,6 +272,27 @@ func TestRenameRefused(t *testing.T) {
 	}
 }
 
+// A module whose names are made at run time is not renamed in: no place has the name.
+func TestRenameWhereNamesAreComputed(t *testing.T) {
+	const api = "-- lib/api.js --\nexport function getUser() {}\nfunction local() {}\n-- lib/old.js --\nfunction getOld() {}\nmodule.exports = {\n  getOld,\n}\n-- lib/index.js --\nexport * from './api.js'\n"
+	for name, c := range map[string]struct{ files, symbol, file, want string }{
+		"handed on":       {"-- use.js --\nimport * as all from './lib/index.js'\nall[`get${kind}`]()\n", "getUser", "lib/api.js", "use.js:2: all[`get${kind}`]()"},
+		"of a folder":     {"-- use.js --\nimport * as all from './lib'\nall?.[kind]()\n", "getUser", "lib/api.js", "use.js:2"},
+		"of the file":     {"-- use.js --\nimport * as all from './lib/api.js'\nfor (const k in all) run(k)\n", "getUser", "lib/api.js", "use.js:2"},
+		"as in node":      {"-- use.js --\nconst old = require('./lib/old')\nold['get' + x]\n", "getOld", "lib/old.js", "use.js:2"},
+		"of its names":    {"-- use.js --\nconst old = require('./lib/old')\nObject.keys(old)\n", "getOld", "lib/old.js", "use.js:2"},
+		"another":         {"-- use.js --\nimport * as all from './lib/old.js'\nall[kind]()\n", "getUser", "lib/api.js", ""},
+		"not exported":    {"-- use.js --\nimport * as all from './lib/api.js'\nall[kind]()\n", "local", "lib/api.js", ""},
+		"by letters only": {"-- use.js --\nimport * as all from './lib/api.js'\nall['other'](); small[0]\n", "getUser", "lib/api.js", ""},
+	} {
+		tr, _ := tree(api + c.files)
+		_, err := tr.Rename(t.Context(), c.symbol, c.file, "anew")
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), "made at run time") || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What rustdoc runs is code; what a module of its file alone sees is no member.
 func TestRenameOfRust(t *testing.T) {
 	const lib = "/// Twice.\n///\n/// ```\n/// use c::twice;\n/// assert_eq!(twice(1), 2);\n/// ```\n/// ```text\n/// twice as much\n/// ```\npub fn twice(x: i32) -> i32 { x + x }\n\n" +

@@ -43,6 +43,9 @@ func (r *syntaxRename) run(ctx context.Context) error {
 	if err := r.may(); err != nil {
 		return err
 	}
+	if err := computed(ctx, r.t, r.file, r.text, r.d); err != nil {
+		return err
+	}
 	err := r.t.walk(ctx, ".", func(p string) bool {
 		if r.d.Container != "" && p != r.file.Path {
 			return true // where its module is not seen
@@ -116,7 +119,7 @@ func (r *syntaxRename) visit(ctx context.Context, p string, text []byte) {
 		switch in := told(text, r.d.Name, nil); {
 		case !prose(p):
 			refuse(hasWord(text, r.d.Name, 0), "in a file of another kind")
-		case in != nil && r.included(ctx, p):
+		case in != nil && included(ctx, r.t, r.file.Language, p):
 			refuse(in[0], "in a test of its crate's documentation")
 		}
 		return

@@ -85,12 +85,12 @@ func toldIn(f symbols.File, text []byte, name string) []int {
 
 // included tells whether a source of Rust may take in a file of prose, whose examples are then
 // tests as well.
-func (r *syntaxRename) included(ctx context.Context, p string) (is bool) {
-	if r.file.Language != code.Rust {
+func included(ctx context.Context, t Tree, l code.Language, p string) (is bool) {
+	if l != code.Rust {
 		return false
 	}
-	_ = r.t.walk(ctx, ".", func(q string) bool { // who renames has walked all of it
-		text := r.t.read(q)
+	_ = t.walk(ctx, ".", func(q string) bool { // who renames has walked all of it
+		text := t.read(q)
 		is = code.SyntaxOf(q) == code.Rust && bytes.Contains(text, []byte("include_str!")) && bytes.Contains(text, []byte(path.Base(p)))
 		return !is
 	})

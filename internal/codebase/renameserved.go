@@ -56,7 +56,8 @@ type servedRename struct {
 	*asked
 	to     string
 	after  map[string][]byte
-	now    map[lsp.Span]bool // the places of the new name
+	tests  map[lsp.Span]bool // the places of the name in tests that stand in comments
+	now    map[lsp.Span]bool // the places of the new name that the server knows
 	at     int               // where the definition has it
 	places int
 }
@@ -69,7 +70,7 @@ func (r *servedRename) run(ctx context.Context) error {
 	if len(found.Unresolved) > 0 {
 		return &gotypes.Refused{Why: "the language server " + r.Name() + " cannot tell what these places mean", Places: r.lines(ctx, found.Unresolved)}
 	}
-	if err := cmp.Or(r.inherited(), r.loose(ctx, found.Refs), r.told(ctx)); err != nil {
+	if err := cmp.Or(r.inherited(), r.ofFile(), r.loose(ctx, found.Refs), r.told(ctx, found.Refs), computed(ctx, r.t, r.file, r.texts[r.file.Path], r.d)); err != nil {
 		return err
 	}
 	edits, err := r.Rename(ctx, r.file.Path, r.d.NameStart, r.to)
@@ -78,6 +79,9 @@ func (r *servedRename) run(ctx context.Context) error {
 	}
 	if len(edits) == 0 {
 		return fmt.Errorf("the language server %s does not rename %s", r.Name(), r.d.Name)
+	}
+	for s := range r.tests {
+		edits = append(edits, lsp.Edit{Span: s, Text: r.to})
 	}
 	if err := r.apply(ctx, found.Refs, edits); err != nil {
 		return err
@@ -130,20 +134,6 @@ func (r *servedRename) loose(ctx context.Context, known []gotypes.Ref) error {
 		return nil
 	}
 	return &gotypes.Refused{Why: "these have a member of that name too, and whether it has to be the same is not told by types", Places: r.lines(ctx, others)}
-}
-
-// told refuses a name of Rust that tests in comments use, of which no server knows.
-func (r *servedRename) told(ctx context.Context) error {
-	var in []gotypes.Ref
-	for _, p := range slices.Sorted(maps.Keys(r.files)) {
-		for _, at := range toldIn(r.files[p], r.texts[p], r.d.Name) {
-			in = append(in, gotypes.Ref{Path: p, Start: at, End: at + len(r.d.Name), Line: r.files[p].Line(at)})
-		}
-	}
-	if len(in) == 0 {
-		return nil
-	}
-	return &gotypes.Refused{Why: "rustdoc runs these lines of comments, of which " + r.Name() + " knows nothing", Places: r.lines(ctx, in)}
 }
 
 // lines are places as a refusal names them.
@@ -207,7 +197,7 @@ func (r *servedRename) write(p string, all []lsp.Edit) error {
 			return no("its changes of %s overlap", p)
 		}
 		out = append(out, text[at:e.Start]...)
-		for n := hasWord([]byte(e.Text), r.to, 0); n >= 0; n = hasWord([]byte(e.Text), r.to, n+1) {
+		for n := hasWord([]byte(e.Text), r.to, 0); n >= 0 && !r.tests[e.Span]; n = hasWord([]byte(e.Text), r.to, n+1) {
 			r.now[lsp.Span{Path: p, Start: len(out) + n, End: len(out) + n + len(r.to)}] = true
 			if p == r.file.Path && e.Start <= r.d.NameStart && r.d.NameStart < e.End {
 				r.at = len(out) + n

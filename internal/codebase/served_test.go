@@ -74,14 +74,33 @@ func servedTree(t *testing.T, answers map[string]string) Tree {
 	t.Cleanup(w.Close)
 	return one().Of(fstest.MapFS{
 		"a.py": {Data: []byte("def greet():\n    return 1\n")}, "b.py": {Data: []byte("from a import greet\ngreet()\n")},
-		"f.py":   {Data: []byte("class F:\n    def __len__(self):\n        return 1\ndef test_it():\n    pass\n")},
-		"e.py":   {Data: []byte("hi_you = 3\n")},
-		"m.js":   {Data: []byte("export class M {\n  mark() {}\n}\nuse({ mark: 1 })\n")},
-		"t.ts":   {Data: []byte("export type T = { kind: string }\nexport type U = { kind: string }\n")},
-		"lib.rs": {Data: []byte("/// ```\n/// c::made();\n/// ```\npub fn made() {}\n")},
-		"c.py":   {Data: []byte("greet = 2\n")}, "d.py": {Data: []byte("class D:\n    def other(self):\n        return 1\nclass E(D):\n    def other(self):\n        return 2\n")},
+		"f.py":         {Data: []byte("class F:\n    def __len__(self):\n        return 1\ndef test_it():\n    pass\n")},
+		"e.py":         {Data: []byte("hi_you = 3\n")},
+		"m.js":         {Data: []byte("export class M {\n  mark() {}\n}\nuse({ mark: 1 })\n")},
+		"t.ts":         {Data: []byte("export type T = { kind: string }\nexport type U = { kind: string }\n")},
+		"lib.rs":       {Data: []byte("/// ```\n/// c::made();\n/// ```\npub fn made() {}\n")},
+		"r/Cargo.toml": {Data: []byte("[package]\nname = \"c-x\"\n")}, "r/README.md": {Data: []byte("```\nc_x::read();\n```\n")},
+		"r/lib.rs": {Data: []byte(crate)},
+		"c.py":     {Data: []byte("greet = 2\n")}, "d.py": {Data: []byte("class D:\n    def other(self):\n        return 1\nclass E(D):\n    def other(self):\n        return 2\n")},
 	}).Asking(w)
 }
+
+var crate = strings.ReplaceAll(`/// +++
+/// use c_x::sown;
+/// sown();
+/// +++
+pub fn sown() {}
+/// +++
+/// std::kept(); "".said();
+/// assert_eq!(c_x::text(), "text");
+/// +++
+pub fn kept() {}
+pub fn said() {}
+pub fn text() {}
+mod apart;
+#[doc = include_str!("README.md")]
+pub fn read() {}
+`, "+++", "```")
 
 func spot(file string, line, from, to int) string {
 	return fmt.Sprintf(`{"uri":"file:///r/%s","range":{"start":{"line":%d,"character":%d},"end":{"line":%d,"character":%d}}}`, file, line, from, line, to)
@@ -166,5 +185,29 @@ func TestServedRename(t *testing.T) {
 	none := map[string]string{"textDocument/references": `[` + spot("d.py", 1, 8, 13) + `]`, "textDocument/definition": `[` + spot("d.py", 4, 8, 13) + `]`}
 	if _, err := servedTree(t, none).Rename(t.Context(), "D.other", "d.py", "hi_you"); err == nil || !strings.Contains(err.Error(), "class with bases") {
 		t.Error(err)
+	}
+}
+
+// What a test in a comment of Rust names is renamed with it where it can be nothing else.
+func TestServedRenameInTestsOfComments(t *testing.T) {
+	at := func(line, from, to int) string { return `[` + spot("r/lib.rs", line, from, to) + `]` }
+	c, err := servedTree(t, map[string]string{
+		"textDocument/references": at(4, 7, 11), "textDocument/rename": renames(`"file:///r/r/lib.rs":[` + edit(4, 7, 11) + `]`), after: at(4, 7, 13),
+	}).Rename(t.Context(), "sown", "r/lib.rs", "hi_you")
+	if err != nil || c.Places != 3 || len(c.Files) != 1 || string(c.Files[0].After) != strings.ReplaceAll(crate, "sown", "hi_you") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for symbol, f := range map[string]struct {
+		line int
+		want string
+	}{
+		"kept": {9, "r/lib.rs:7: /// std::kept()"}, "said": {10, "r/lib.rs:7: /// std::kept()"}, "text": {11, "r/lib.rs:8: /// assert_eq!"},
+		"apart": {12, "move the file"}, "read": {14, "r/README.md:2 is in a test of the crate's documentation"},
+	} {
+		col := strings.Index(strings.Split(crate, "\n")[f.line], symbol)
+		answers := map[string]string{"textDocument/references": at(f.line, col, col+len(symbol))}
+		if _, err := servedTree(t, answers).Rename(t.Context(), symbol, "r/lib.rs", "hi_you"); err == nil || !strings.Contains(err.Error(), f.want) {
+			t.Errorf("%s: %v", symbol, err)
+		}
 	}
 }

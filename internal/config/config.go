@@ -214,7 +214,7 @@ type Context struct {
 	IncludeSimilar  bool   `json:"include_similar" doc:"stage similar code"`
 	VectorSearch    bool   `json:"vector_search" doc:"searches find code by its meaning, too: parts of committed files are sent to the provider of embeddings_model"`
 	EmbeddingsModel string `json:"embeddings_model" doc:"provider/model of vector_search, of a provider of type openai; empty: none" form:"model_or_none"`
-	LanguageServers string `json:"language_servers" doc:"auto: agents are told what names mean, and what an edit broke, by the language servers that the sandbox has (pyright, basedpyright, TypeScript 7 or typescript-language-server, clangd, rust-analyzer, jdtls); off: none is started" enum:"auto,off"`
+	LanguageServers string `json:"language_servers" doc:"auto: agents are told what names mean, and what an edit broke, by the language servers that the sandbox has, or your PATH below a home (pyright, basedpyright, TypeScript 7 or typescript-language-server, clangd, rust-analyzer, jdtls); off: none is started" enum:"auto,off"`
 }
 
 // Quality is the quality score. Scores run from 0 to 100.

@@ -83,6 +83,8 @@ type Machine struct {
 	// Refused are what the repository's tools name and commands do not see, and why
 	// (detect.Found.Refused).
 	Refused []string
+	// Servers are the language servers of what the repository is written in.
+	Servers []Server
 	// Toolchain is why what builds need was not found; nil where it was.
 	Toolchain error
 	// Loopback is sandbox.loopback: allow.
@@ -97,6 +99,10 @@ type Machine struct {
 	Sets []store.Set
 }
 
+// Server is the language server of a language, and where it lies; At is empty where none
+// can be started, and Why then tells of one that is there.
+type Server struct{ Language, Program, At, Why string }
+
 // Key is whether a provider can be asked.
 type Key struct {
 	Provider, Model string
@@ -110,6 +116,7 @@ func (m Machine) Check(ctx context.Context) []Finding {
 	fs := []Finding{checkGit(ctx)}
 	fs = append(fs, checkSandbox(sandbox.Probe(ctx, sandbox.Options{Loopback: m.Loopback}))...)
 	fs = append(append(fs, checkLeft(sandbox.LeftBehind())), m.checkSight()...)
+	fs = append(fs, m.checkServers()...)
 	fs = append(fs, m.checkKeys()...)
 	fs = append(append(fs, m.checkCommands()...), m.checkResources()...)
 	return append(fs, checkDisk(m.StateDir), m.checkStore(ctx))
@@ -198,6 +205,24 @@ func (m Machine) checkSight() []Finding {
 	var fs []Finding
 	for _, r := range m.Refused {
 		fs = append(fs, warn("not shown", "", "%s", r))
+	}
+	return fs
+}
+
+// checkServers says what tells agents what names mean.
+func (m Machine) checkServers() (fs []Finding) {
+	for _, s := range m.Servers {
+		const name, without = "language server", "names of %s are told by syntax alone, and what it cannot tell is not renamed"
+		switch {
+		case s.At == s.Program:
+			fs = append(fs, ok(name, "%s, for %s", s.Program, s.Language))
+		case s.At != "":
+			fs = append(fs, ok(name, "%s, for %s: %s", s.Program, s.Language, s.At))
+		case s.Why != "":
+			fs = append(fs, warn(name, "", "%s; "+without, s.Why, s.Language))
+		default:
+			fs = append(fs, ok(name, "no %s is installed: "+without, s.Program, s.Language))
+		}
 	}
 	return fs
 }

@@ -234,10 +234,11 @@ func (r *Repo) around(ctx context.Context, c host.RunConfig, m *doctor.Machine) 
 		return err
 	}
 	defer func() { _ = root.Close() }() // only read
-	found, err := detect.Toolchain(ctx, detect.Input{
+	in := detect.Input{
 		Repo: bounded.FS(root), Dir: r.At.WorkTree, Env: c.Getenv, Sight: runner.Sight(r.At.WorkTree), Commands: c.Commands(),
-	})
-	if m.Refused, m.Toolchain = found.Refused, err; err != nil || m.Absent != nil {
+	}
+	found, err := detect.Toolchain(ctx, in)
+	if m.Refused, m.Toolchain = found.Refused, err; err != nil {
 		return nil
 	}
 	layers, err := tempDir(r.At.WorkTree) // of caches: what a question writes is no part of them
@@ -245,11 +246,18 @@ func (r *Repo) around(ctx context.Context, c host.RunConfig, m *doctor.Machine) 
 		return err
 	}
 	defer func() { err = errors.Join(err, resources.RemoveTree(layers)) }()
+	checker := check.New(check.Options{
+		Runner: runner, Environment: found.Environment, LayerDir: layers, Reads: resources.Reads(r.At.WorkTree, c.Config.Sandbox.Read),
+		Dependencies: found.Dependencies, Finder: detect.Finder{},
+	})
+	if c.Config.Context.LanguageServers != "off" {
+		m.Servers = serversOf(ctx, in, checker)
+	}
+	if m.Absent != nil {
+		return nil
+	}
 	m.Lacks, m.Absent = detect.Startable(ctx, detect.Base{
-		Runner: runner, Checker: check.New(check.Options{
-			Runner: runner, Environment: found.Environment, LayerDir: layers, Reads: resources.Reads(r.At.WorkTree, c.Config.Sandbox.Read),
-			Dependencies: found.Dependencies, Finder: detect.Finder{},
-		}),
+		Runner: runner, Checker: checker,
 		Subject: check.Subject{Place: sandbox.Place{Root: r.At.WorkTree, At: r.At.WorkTree, ReadOnly: true}, Stage: check.StageBase},
 		Root:    root, Repo: r.At.WorkTree, Commands: c.Commands(), Env: c.Getenv,
 		Online: runner.Tier() == sandbox.TierNone || len(c.Config.Sandbox.AllowHosts) > 0,

@@ -2,6 +2,8 @@ package verify_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -199,6 +201,49 @@ func TestClippy(t *testing.T) {
 		}
 	}
 	if want := []string{"rust/crates/a/src/lib.rs:10 clippy::len_zero"}; !slices.Equal(got, want) || len(v.Quality.Failed) > 0 {
+		t.Errorf("%q, want %q; failed %q", got, want, v.Quality.Failed)
+	}
+}
+
+// Ruff itself, by the project's own settings: each finding of a changed line counts with its
+// rule, also one that a comment of the change has it leave out; what the base had does not.
+func TestRuff(t *testing.T) {
+	if _, err := os.Stat("/usr/local/bin/ruff"); err != nil {
+		t.Skip("there is no ruff in /usr/local/bin, where commands see it")
+	}
+	const had = "import os\n\n\ndef first(x):\n    return absent(x)\n"
+	w := newWorld(t, map[string]string{
+		"state.txt": "bad\n", "pyproject.toml": "[tool.ruff.lint]\nselect = [\"F\", \"PERF\", \"S\", \"UP\"]\n", "py/a.py": had,
+	})
+	w.commands = check.Commands{Test: "grep -q good state.txt"}
+	w.options.Quality = func(context.Context, agency.RunID) (*agency.QualityRules, error) { return &agency.QualityRules{}, nil }
+	w.verifier = verify.New(w.options)
+	v := w.verify(w.lintedChange(map[string]string{"py/a.py": had + `
+
+def second(x):
+    out = []
+    for y in x:
+        out.append(y * 2)
+    gone(out)
+    hidden(out)  # ruff: ignore[F821]
+    assert out
+    return "%s" % (x,)
+`}))
+	if v.Quality == nil {
+		t.Fatalf("no score: %v", v.Reasons)
+	}
+	var got []string
+	for _, f := range v.Quality.Findings {
+		if f.Analyzer == "ruff" {
+			got = append(got, fmt.Sprintf("%s %s %s %s", f.Where(), f.Rule, f.Severity, f.Dimension))
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"py/a.py:11 PERF401 minor performance", "py/a.py:12 F821 major correctness", "py/a.py:13 F821 major correctness",
+		"py/a.py:14 S101 nitpick security", "py/a.py:15 UP031 nitpick readability",
+	}
+	if !slices.Equal(got, want) || len(v.Quality.Failed) > 0 {
 		t.Errorf("%q, want %q; failed %q", got, want, v.Quality.Failed)
 	}
 }

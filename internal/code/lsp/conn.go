@@ -35,7 +35,6 @@ type conn struct {
 	mu   sync.Mutex
 	why  error // set once it is of no use any more
 	gone chan struct{}
-	code int // of the process; -1: it has not ended
 	next int
 	wait map[string]chan message
 	said struct{ bytes, messages int } // since the last question
@@ -66,17 +65,14 @@ func dial(k *kind, at string, start Start) (*conn, error) {
 	said, hears := io.Pipe()
 	ctx, stop := context.WithCancel(context.Background()) // ends with close
 	c := &conn{
-		kind: k, out: make(chan []byte, maxQueue), stop: stop, gone: make(chan struct{}), code: -1,
+		kind: k, out: make(chan []byte, maxQueue), stop: stop, gone: make(chan struct{}),
 		wait: map[string]chan message{}, heard: heard{works: map[string]bool{}, news: make(chan struct{}), told: map[string]told{}},
 	}
 	c.over.Go(func() {
-		code, err := start(ctx, Process{Argv: k.argv(at), Env: k.env, Stdin: theirs, Stdout: hears})
+		code, err := start(ctx, Process{Argv: k.argv(at), Programs: k.programs, Env: k.env, Stdin: theirs, Stdout: hears})
 		if err == nil {
-			err = fmt.Errorf("exit code %d", code)
+			err = exited(code)
 		}
-		c.mu.Lock()
-		c.code = code
-		c.mu.Unlock()
 		c.fail(err)
 		_ = hears.CloseWithError(io.EOF)
 	})
@@ -119,13 +115,10 @@ func (c *conn) err() error {
 	return c.why
 }
 
-// exit ends the process and tells its exit code.
-func (c *conn) exit() int {
-	c.close()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.code
-}
+// exited is the exit code of a process that ended by itself.
+type exited int
+
+func (e exited) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // close ends the process and waits until it is gone.
 func (c *conn) close() {

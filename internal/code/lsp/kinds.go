@@ -12,6 +12,7 @@ type kind struct {
 	name      string
 	languages map[code.Language]string // as the protocol calls them
 	lines     []string
+	programs  []string // that the lines look for in PATH
 	env       []string
 	options   map[string]any // of initialize
 	settings  map[string]any // by section, where it asks for them
@@ -26,6 +27,7 @@ var kinds = []*kind{
 		name:      "pyright",
 		languages: map[code.Language]string{code.Python: "python"},
 		lines:     []string{run("pyright-langserver", "--stdio"), run("basedpyright-langserver", "--stdio")},
+		programs:  []string{"pyright-langserver", "basedpyright-langserver"},
 		settings: map[string]any{"python.analysis": map[string]any{
 			"diagnosticMode": "openFilesOnly", "autoSearchPaths": true, "useLibraryCodeForTypes": true,
 		}},
@@ -39,19 +41,23 @@ var kinds = []*kind{
 			`case "$(tsc --version 2>/dev/null)" in "Version "[7-9].*|"Version "[1-9][0-9].*) exec tsc --lsp --stdio;; esac`,
 			run("typescript-language-server", "--stdio"),
 		},
-		options: map[string]any{"disableAutomaticTypingAcquisition": true, "preferences": map[string]any{"providePrefixAndSuffixTextForRename": true}},
+		programs: []string{"typescript-language-server"},
+		options:  map[string]any{"disableAutomaticTypingAcquisition": true, "preferences": map[string]any{"providePrefixAndSuffixTextForRename": true}},
 	},
 	{
 		name:      "clangd",
 		languages: map[code.Language]string{code.C: "c", code.CPP: "cpp"},
 		// What is shown of a header counts for whoever includes it, which older ones cannot do.
-		lines: []string{`case "$(clangd --help-hidden 2>/dev/null)" in *--use-dirty-headers*) ` + clangd + ` --use-dirty-headers;; esac`, `command -v clangd >/dev/null 2>&1 && ` + clangd},
+		lines:    []string{`case "$(clangd --help-hidden 2>/dev/null)" in *--use-dirty-headers*) ` + clangd + ` --use-dirty-headers;; esac`, `command -v clangd >/dev/null 2>&1 && ` + clangd},
+		programs: []string{"clangd"},
 	},
 	{
 		name:      "rust-analyzer",
 		languages: map[code.Language]string{code.Rust: "rust"},
-		lines:     []string{run("rust-analyzer", "")},
-		env:       []string{"CARGO_TARGET_DIR=/tmp/rust-analyzer", "CARGO_NET_OFFLINE=true"},
+		// A proxy of rustup is there whether or not its toolchain has one.
+		lines:    []string{"rust-analyzer --version >/dev/null 2>&1 && " + run("rust-analyzer", "")},
+		programs: []string{"rust-analyzer"},
+		env:      []string{"CARGO_TARGET_DIR=/tmp/rust-analyzer", "CARGO_NET_OFFLINE=true"},
 		options: map[string]any{
 			"checkOnSave": false, "procMacro": map[string]any{"enable": false},
 			"cargo": map[string]any{"buildScripts": map[string]any{"enable": false}},
@@ -62,6 +68,7 @@ var kinds = []*kind{
 		name:      "jdtls",
 		languages: map[code.Language]string{code.Java: "java"},
 		lines:     []string{run("jdtls", "-data /tmp/jdtls")},
+		programs:  []string{"jdtls"},
 	},
 }
 
@@ -76,6 +83,14 @@ func kindOf(l code.Language) *kind {
 		if k.languages[l] != "" {
 			return k
 		}
+	}
+	return nil
+}
+
+// Programs are those that may be the server of a language, as they are called in PATH.
+func Programs(l code.Language) []string {
+	if k := kindOf(l); k != nil {
+		return k.programs
 	}
 	return nil
 }

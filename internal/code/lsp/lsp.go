@@ -33,12 +33,13 @@ const (
 // ErrAbsent is that of a language of which the sandbox has no server, or none that runs yet.
 var ErrAbsent = errors.New("there is no language server")
 
-// Process is a server on standard input and output. The file is its standard input.
+// Process is a server on standard input and output. The file is its standard input. Programs
+// are those in PATH that Argv looks for.
 type Process struct {
-	Argv   []string
-	Env    []string
-	Stdin  *os.File
-	Stdout io.Writer
+	Argv, Programs []string
+	Env            []string
+	Stdin          *os.File
+	Stdout         io.Writer
 }
 
 // Start runs a process in the sandbox of a checkout, which it cannot write, from start to end.
@@ -261,16 +262,19 @@ func (s *server) ready(ctx context.Context) error {
 		return err
 	}
 	err := s.begin(ctx)
+	var code exited
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		s.end()
 		err = context.Cause(ctx)
-	case s.line != nil && s.line.exit() == notFound:
+	case errors.As(err, &code): // of itself, and it would again
 		s.end()
 		s.w.keeper.miss(s.kind.name)
-		err = ErrAbsent
+		if err = ErrAbsent; code != notFound {
+			err = fmt.Errorf("the language server %s did not begin, and is not asked again: %w", s.kind.name, code)
+		}
 	default:
 		s.died(err)
 		err = fmt.Errorf("the language server %s did not begin: %w", s.kind.name, err)

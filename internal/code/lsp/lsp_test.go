@@ -204,6 +204,23 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
+// One that ends before it has said a word would again: it is told once in a run, and not begun
+// on any checkout any more.
+func TestCannotBegin(t *testing.T) {
+	at, began, _ := open(t, 1, func(*fake) (int, error) { return 1, nil })
+	if _, err := references(at("/r"), t.Context()); err == nil || !strings.Contains(err.Error(), "did not begin, and is not asked again: exit code 1") {
+		t.Error(err)
+	}
+	for _, w := range []*Workspace{at("/r"), at("/s")} {
+		if _, err := references(w, t.Context()); !errors.Is(err, ErrAbsent) {
+			t.Error(err)
+		}
+	}
+	if began.Load() != 1 {
+		t.Errorf("it began %d times", began.Load())
+	}
+}
+
 // A server that is not installed is looked for once in a run.
 func TestAbsent(t *testing.T) {
 	at, began, _ := open(t, 1, func(*fake) (int, error) { return notFound, nil })

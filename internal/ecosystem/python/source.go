@@ -33,7 +33,7 @@ func source() ecosystem.Source {
 			Yields:   ecosystem.Compile(`\b(?:return|yield)\b[ \t]*[^\s;]`),
 			Does:     ecosystem.Compile(`\b(?:def|lambda)\b`),
 			Untyped:  true,
-			Silences: ecosystem.Compile(`(?i)#\s*(?:type:\s*ignore|noqa|(?:ruff|flake8):\s*noqa|pylint:\s*(?:disable|skip-file)|pyright:\s*(?:ignore|basic)|pyre-(?:ignore|fixme)|mypy:\s*(?:ignore-errors|disable-error-code)|nosec|nosemgrep)\b[^\n]*`),
+			Silences: ecosystem.Compile(`(?i)#\s*(?:type:\s*ignore|noqa|flake8:\s*noqa|ruff:\s*(?:noqa|(?:file-)?ignore|disable)|pylint:\s*(?:disable|skip-file)|pyright:\s*(?:ignore|basic)|pyre-(?:ignore|fixme)|mypy:\s*(?:ignore-errors|disable-error-code)|nosec|nosemgrep)\b[^\n]*`),
 			Marks:    textMarks,
 		},
 		Names: ecosystem.Names{Loads: loads, Dotted: true},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/check/detect"
 	"agency/internal/code/lsp"
 	"agency/internal/event"
 	"agency/internal/flow"
@@ -267,6 +268,13 @@ func (s *Sessions) languages(b *resources, o session.ToolsetOptions) *lsp.Worksp
 		if err := os.MkdirAll(home, 0o700); err != nil {
 			return -1, err
 		}
+		// What the user has of it where commands see nothing.
+		beside := detect.FindBeside(ctx, detect.Input{Dir: b.repo, Env: b.kept().Getenv, Sight: b.runner.Sight(b.repo)}, p.Programs)
+		tools, release, err := beside.Around(tools, o.Workspace.Run().Folder())
+		if err != nil {
+			return -1, err
+		}
+		defer release()
 		limits := o.Limits
 		limits.Wall = longest
 		res, err := b.runner.Run(ctx, sandbox.Spec{

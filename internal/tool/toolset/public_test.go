@@ -48,6 +48,7 @@ var public = []struct {
 	{"strsim-rs", "cargo test -q --offline", []code.Language{code.Rust}},
 	{"semver", "cargo test -q --offline", []code.Language{code.Rust}},
 	{"heck", "cargo test -q --offline", []code.Language{code.Rust}},
+	{"either", "cargo test -q --offline", []code.Language{code.Rust}}, // without what it would download, as semver
 	{"JSON-java", javaLine("src/main/java", ""), []code.Language{code.Java}},
 	{"commons-cli", javaLine("src/main/java", ""), []code.Language{code.Java}},
 	{"commander.js", "npx tsc -p tsconfig.ts.json && node --test", []code.Language{code.JavaScript}},
