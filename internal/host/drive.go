@@ -350,28 +350,6 @@ func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, why agency.F
 	return registry.Stop(tx, id, state, why, why.Sentence())
 }
 
-// recordStopped records where a run stands whose host goes: one that waited or was
-// paused stays so, one that worked is interrupted.
-func recordStopped(tx *store.Tx, l *live) error {
-	if l.isQuiet() {
-		return recordState(tx, l)
-	}
-	return recordInterrupted(tx, l.run.ID, stopped(), StoppedReason(l.run.ID))
-}
-
-// recordInterrupted records that a run which has not ended was cut off, and charges what was
-// asked and not answered.
-func recordInterrupted(tx *store.Tx, id agency.RunID, why agency.Failure, reason string) error {
-	run, err := registry.Run(tx, id)
-	if err != nil || run.State.Final() {
-		return err
-	}
-	if _, err := budget.ChargeOpen(tx, id); err != nil {
-		return err
-	}
-	return registry.Stop(tx, id, agency.StateInterrupted, why, reason)
-}
-
 // recordFailure records a failure of the world outside: nothing is lost, and a
 // person may let the run go on.
 func (x *executor) recordFailure(id agency.RunID, cause error) func(*store.Tx) error {

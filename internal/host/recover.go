@@ -107,3 +107,25 @@ func CrashReason(id agency.RunID) string { return goOnBy(Crashed(), id) }
 func goOnBy(why agency.Failure, id agency.RunID) string {
 	return why.Cause + "; go on with: agency resume " + string(id)
 }
+
+// recordStopped records where a run stands whose host goes: one that waited or was
+// paused stays so, one that worked is interrupted.
+func recordStopped(tx *store.Tx, l *live) error {
+	if l.isQuiet() {
+		return recordState(tx, l)
+	}
+	return recordInterrupted(tx, l.run.ID, stopped(), StoppedReason(l.run.ID))
+}
+
+// recordInterrupted records that a run which has not ended was cut off, and charges what was
+// asked and not answered.
+func recordInterrupted(tx *store.Tx, id agency.RunID, why agency.Failure, reason string) error {
+	run, err := registry.Run(tx, id)
+	if err != nil || run.State.Final() {
+		return err
+	}
+	if _, err := budget.ChargeOpen(tx, id); err != nil {
+		return err
+	}
+	return registry.Stop(tx, id, agency.StateInterrupted, why, reason)
+}
