@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"agency/internal/regexp"
 )
@@ -202,6 +203,11 @@ func GoneOn(c Contract) Contract {
 func PromiseFaults(c Contract) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	promised := map[string]string{}
+	for _, w := range c.Writes {
+		if strings.ContainsFunc(w, unicode.IsControl) {
+			add("writes holds %q, which is no path: it has a line break or another control character", w)
+		}
+	}
 	for _, l := range []struct {
 		field string
 		files []string

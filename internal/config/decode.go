@@ -349,6 +349,9 @@ func (d *decoder) string(v reflect.Value, n *node, f field, key string) bool {
 		d.fault(n, "%s contains the character %U, which does not print", key, r)
 		return false
 	}
+	if f.expand != "" {
+		d.state.raw[key] = n.text // whether this layer expands it or not: a weaker one's is gone
+	}
 	value, done := n.text, false
 	if d.expands(f) {
 		if value, done = d.expanded(n, f, key); !done {
@@ -384,12 +387,12 @@ func (d *decoder) badText(value string, f field) string {
 }
 
 // expands: everything in the user's own file except commands, whose ${NAME}
-// is the shell's; in a repository's file only the keys that need trust.
+// is the shell's; in what comes with a repository only the keys that need trust.
 func (d *decoder) expands(f field) bool {
 	switch d.layer {
 	case LayerUser, LayerProfile:
 		return f.form != "command"
-	case LayerRepo:
+	case LayerRepo, LayerTeam:
 		return f.expand != ""
 	default:
 		return false
@@ -405,9 +408,6 @@ func (d *decoder) expanded(n *node, f field, key string) (string, bool) {
 		}
 		d.fault(n, "%s: %s is no ${NAME}; a plain ${ is written $${", key, what)
 		return "", false
-	}
-	if f.expand != "" {
-		d.state.raw[key] = n.text
 	}
 	if f.expand == "secret" {
 		return string(Secret(n.text).safe()), true

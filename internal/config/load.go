@@ -112,19 +112,22 @@ func Load(in Input) (*Loaded, error) {
 	flags := flagTrees(in.Flags, c)
 	s := newState()
 	profile := laid{LayerProfile, profileIn(user, in, c), userText}
-	for _, l := range append([]laid{{LayerUser, user, userText}, {LayerTeam, team, teamText}, {LayerRepo, repo, repoText}, profile}, flags...) {
+	userLaid, teamLaid, repoLaid := laid{LayerUser, user, userText}, laid{LayerTeam, team, teamText}, laid{LayerRepo, repo, repoText}
+	for _, l := range append([]laid{userLaid, teamLaid, repoLaid, profile}, flags...) {
 		s.lay(l, in.Env, c)
 	}
 	l := &Loaded{state: s, env: in.Env, Team: own, texts: map[string]*lines{userText.path: userText, teamText.path: teamText, repoText.path: repoText}}
 	if own != nil && len(c.faults) == 0 {
-		widensNothing(in, laid{LayerUser, user, userText}, laid{LayerTeam, team, teamText}, c)
+		for _, w := range asks(in, userLaid, teamLaid, profile, nil) {
+			c.add(teamText, w.Line, w.col, "%s: a team file may not ask for more than your own configuration; set it in agency.yaml, and trust it there", w)
+		}
 	}
 	s.complete(in)
 	l.check(in, c)
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	l.Widenings = l.widenings(in, laid{LayerUser, user, userText}, laid{LayerRepo, repo, repoText}, profile)
+	l.Widenings = asks(in, userLaid, repoLaid, profile, in.AgentFiles)
 	l.trusted = len(l.Widenings) == 0 || TrustFromEnv(in.Env)
 	l.Profiles, s.config.Profiles = sortedKeys(s.config.Profiles), nil
 	l.Config, l.Warnings = s.config, append(s.warnings, s.idle()...)
@@ -200,23 +203,35 @@ func (s *state) origin(key string) Origin {
 // file alone.
 var ownKeys = []string{"budget.daily_usd", "budget.monthly_usd"}
 
+// ownSections are all that stands there alone, each with all that is in it, and why.
+var ownSections = []struct{ key, why string }{
+	{ownKeys[0], " is a limit across repositories and stands"},
+	{ownKeys[1], " is a limit across repositories and stands"},
+	{"hooks", ": commands that run outside of the sandbox stand"},
+	{"profiles", ": profiles stand"},
+}
+
+func within(key, section string) bool { return key == section || strings.HasPrefix(key, section+".") }
+
+// ownAlone tells whether a key is one of the user's own file alone.
+func ownAlone(key string) bool {
+	for _, own := range ownSections {
+		if within(key, own.key) {
+			return true
+		}
+	}
+	return false
+}
+
 // ownOnly refuses them in a file that comes with a repository: it would speak for all
 // others.
 func (ch *checker) ownOnly() {
-	for _, key := range ownKeys {
-		if by := ch.state.origin(key).Layer; by != LayerDefault && by != LayerUser {
-			ch.fault("%s is a limit across repositories and stands in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)
-		}
-	}
-	for _, key := range []string{"hooks", "hooks.gate", "hooks.finished"} {
-		if by := ch.state.origin(key).Layer; by != LayerDefault && by != LayerUser {
-			ch.fault("%s: commands that run outside of the sandbox stand in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)
-			break
-		}
-	}
-	for _, key := range sortedKeys(ch.state.origins) {
-		if by := ch.state.origins[key].Layer; parent(key) == "profiles" && by != LayerUser {
-			ch.fault("%s: profiles stand in your own file alone: move it to %s", []any{key, ch.in.UserFile.Path}, key)
+	for _, own := range ownSections {
+		for _, key := range sortedKeys(ch.state.origins) {
+			if by := ch.state.origins[key].Layer; within(key, own.key) && by != LayerDefault && by != LayerUser {
+				ch.fault("%s%s in your own file alone: move it to %s", []any{key, own.why, ch.in.UserFile.Path}, key)
+				break
+			}
 		}
 	}
 }

@@ -47,7 +47,8 @@ copied into each run; a run never reads a file that an agent can write.
   fewer hosts need none. The same holds for a ` + "`budget`" + ` above one that your own file sets and for ` + "`prices`" + ` that
   are new or lower: they decide when spending stops; and for more of a resource than your own file counts. A repository that raises a budget above the default, where your
   file sets none, is named when a run starts. Gates, checks and detectors that your own file
-  turns on (` + "`visibility`, `overseer`, `producer_critic`, `quality`, `improve`, `land: branch`" + `) cannot be turned off without trust either.
+  turns on (` + "`visibility`, `overseer`, `producer_critic`, `quality`, `contracts`, `improve`, `escalate`, `land: branch`" + `) cannot be turned off, nor their bounds loosened, without trust either,
+  and whatever else is not known to be harmless (` + "`notify_quiet_hours`" + `) needs it wherever it differs from yours.
   Its ` + "`commands`" + ` and ` + "`retry_budget`" + ` need no trust: every command runs in the
   sandbox, and every attempt within the budget.
 - The keys of all configured providers, and those in ` + "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` and `GOOGLE_API_KEY`" + `,
@@ -66,8 +67,8 @@ copied into each run; a run never reads a file that an agent can write.
   a ` + "`secret`" + `, ` + "`X-Agency-Signature`" + ` is ` + "`sha256=`" + ` and the HMAC, in hex, of the timestamp's digits followed by the body. No redirect is followed.
 - A file for ` + "`agency run FILE`" + `, YAML or JSON by its name, holds settings as below and beside them ` + "`goal`" + ` (or
   ` + "`goal_anchor`" + `), ` + "`contracts`" + ` as a list in the form of the tool submit_plan, and ` + "`retry_budget_multiplier`" + ` (1 or 2).
-  It may not ask for more than your own file: trust is given to ` + "`agency.yaml`" + ` alone. With contracts the mode
-  is ` + "`multi_agent`" + ` where nobody names one.
+  It may not ask for more than your own file, wherever it lies: it is judged by the rule of ` + "`agency.yaml`" + `, also in keys that
+  your own file sets, and trust is given to ` + "`agency.yaml`" + ` alone. With contracts the mode is ` + "`multi_agent`" + ` where nobody names one.
 - Keys marked *not yet* are accepted and checked but have no effect in this version. Where values are named with
   it, or the default is the only one that is not marked so, a run with one of those is refused.
 - A file has at most 1 MiB.

@@ -34,6 +34,7 @@ type Security struct {
 	Runtimes   map[string]string    // by role
 	Languages  string               // whether language servers are started
 	AgentFiles map[string]AgentFile // by slash path
+	closed     map[string]setting   // all else that is not harmless, by dotted key
 }
 
 // Widening is one setting that reaches further than the user's own.
@@ -42,6 +43,7 @@ type Widening struct {
 	Have string // the user's value, secrets masked
 	Want string // the repository's value, secrets masked
 	Line int    // in the repository's file; 0 for a file of its own
+	col  int
 	bind string // the exact value, which the trust is bound to
 }
 
@@ -104,6 +106,7 @@ func Widens(want, have Security) []Widening {
 		w.differs("agents."+role+".runtime", have.Runtimes[role], r, r == RuntimeNative)
 	}
 	w.differs("context.language_servers", have.Languages, want.Languages, want.Languages == "off")
+	w.closed(want.closed, have.closed)
 	for _, p := range sortedKeys(want.AgentFiles) {
 		if have.AgentFiles[p].hash != want.AgentFiles[p].hash {
 			w.add(p, "", "an agent file of the repository, "+want.AgentFiles[p].Asks, string(want.AgentFiles[p].hash))
@@ -287,6 +290,7 @@ func (s *state) security() Security {
 		Sandbox: c.Sandbox, VCS: c.VCS, Store: Store{URL: s.written("store.url", c.Store.URL)},
 		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{}, Prices: map[string]Price{},
 		Budget: s.ownLimits(), Guards: s.guarded(), Resources: c.Resources, Languages: c.Context.LanguageServers,
+		closed: s.closedSettings(),
 	}
 	for model, p := range c.Prices {
 		if _, own := s.origins["prices."+model+".cached_in"]; !own {
@@ -346,19 +350,22 @@ func (s *state) writtenText(key, value string) string {
 	return value
 }
 
-// widenings lays the two files once more, without flags and without what
-// depends on the environment.
-func (l *Loaded) widenings(in Input, user, repo, profile laid) []Widening {
-	quiet := &collector{} // both files have been read without a fault
+// asks are the wishes of a file that is not the user's own: what it leads to beside the
+// user's file, below the profile that the user chose, against these two without it. Flags are
+// left out, and what depends on the environment stays as it is written. The repository's
+// agency.yaml and the files that runs are started with are judged by it, and by nothing else.
+func asks(in Input, user, file, profile laid, agents map[string]AgentFile) []Widening {
+	quiet := &collector{} // the files have been read without a fault
 	have, want := newState(), newState()
-	have.lay(user, in.Env, quiet)
-	have.lay(profile, in.Env, quiet)
-	want.lay(user, in.Env, quiet)
-	want.lay(repo, in.Env, quiet)
-	want.lay(profile, in.Env, quiet)
+	for _, l := range []laid{user, profile} {
+		have.lay(l, in.Env, quiet)
+	}
+	for _, l := range []laid{user, file, profile} {
+		want.lay(l, in.Env, quiet)
+	}
 	wanted := want.security()
 	wanted.AgentFiles = map[string]AgentFile{}
-	for p, f := range in.AgentFiles {
+	for p, f := range agents {
 		sum := sha256.Sum256(f.Raw)
 		f.hash = agency.Hash(hex.EncodeToString(sum[:]))
 		wanted.AgentFiles[p] = f
@@ -366,6 +373,7 @@ func (l *Loaded) widenings(in Input, user, repo, profile laid) []Widening {
 	ws := Widens(wanted, have.security())
 	for i := range ws {
 		ws[i].Line = want.nearest([]string{ws[i].Key}).Line
+		ws[i].col = want.nearest([]string{ws[i].Key}).Col
 	}
 	return ws
 }

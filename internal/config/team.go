@@ -181,20 +181,6 @@ func (tm *Team) Err(faults []TeamFault) error {
 	return c.err()
 }
 
-// widensNothing refuses a team file that reaches further than the user's own
-// configuration: trust is given to a repository's agency.yaml alone.
-func widensNothing(in Input, user, team laid, c *collector) {
-	quiet := &collector{} // both files have been read without a fault
-	have, want := newState(), newState()
-	have.lay(user, in.Env, quiet)
-	want.lay(user, in.Env, quiet)
-	want.lay(team, in.Env, quiet)
-	for _, w := range Widens(want.security(), have.security()) {
-		at := want.nearest([]string{w.Key})
-		c.add(team.text, at.Line, at.Col, "%s: a team file may not ask for more than your own configuration; set it in agency.yaml, and trust it there", w)
-	}
-}
-
 // Profile is a set of settings under a name, for a run to be started with. It stands in
 // the user's own file, and so may say what costs money.
 type Profile struct {

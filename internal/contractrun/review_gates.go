@@ -79,14 +79,14 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 	var b strings.Builder
 	if next == critic.Discuss {
 		summary = fmt.Sprintf("the critic of %s wants a person to decide: %s", a.Contract.ID, last.Summary)
-		fmt.Fprintf(&b, "The work on %s passes its checks. Its critic says that a person must decide:\n\n%s\n", a.Contract.ID, last.Summary)
+		fmt.Fprintf(&b, "The work on %s passes its checks. Its critic says that a person must decide:\n\n%s\n", a.Contract.ID, text.Quote(last.Summary))
 	} else {
 		summary = fmt.Sprintf("producer and critic of %s do not agree after %s: %s", a.Contract.ID, agency.Things(len(history), "review", "reviews"), cmp.Or(string(a.loop.Why()), "no round is left"))
 		fmt.Fprintf(&b, "The work on %s passes its checks, and its critic does not approve of it: %s.\n", a.Contract.ID, disputeWords[a.loop.Why()])
 	}
 	b.WriteString("\nReviews:\n\n" + reviewsText(history, next, best))
 	if a.advice != "" {
-		fmt.Fprintf(&b, "\nThe %s, who was asked first:\n\n%s\n", a.how.Shared.Lead.name(), a.advice)
+		fmt.Fprintf(&b, "\nThe %s, who was asked first:\n\n%s\n", a.how.Shared.Lead.name(), text.Quote(a.advice))
 	}
 	b.WriteString("\nApprove to let ")
 	if next == critic.Discuss {
@@ -101,7 +101,7 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 // reviewsText is the history of reviews, a line each with its issues below.
 func reviewsText(history []agency.Review, next critic.Next, best int) string {
 	var b strings.Builder
-	for i, r := range history {
+	for i, r := range text.InLines(history, 1000) {
 		mark := ""
 		if i == best && next == critic.Dispute {
 			mark = " (the best attempt)"
@@ -172,6 +172,7 @@ func (a *reviews) resolveConflict(c flow.Ctx, k effects.ReviewConflict, gate age
 // reviewText is a review as a person weighs it.
 func reviewText(r agency.Review) string {
 	var b strings.Builder
+	r = text.InLines(r, 1000)
 	fmt.Fprintf(&b, "**%s**, on %s: %s: %s\n", r.Reviewer, r.ContractID, r.Line(), r.Summary)
 	for _, i := range r.Issues {
 		fmt.Fprintf(&b, "- %s, %s: %s\n", i.Severity, i.Where(), text.FirstLine(i.Issue, 100))

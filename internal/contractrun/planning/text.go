@@ -13,6 +13,15 @@ import (
 // maxTitle is how much of a title its heading shows: a line, whatever its author wrote.
 const maxTitle = 200
 
+// maxLine bounds any other text of a plan, each of which is a line.
+const maxLine = 1000
+
+// inLines are contracts no text of which makes lines of its own, but for the descriptions,
+// which are quoted.
+func inLines(plan []agency.Contract) []agency.Contract {
+	return text.InLines(plan, maxLine, "Description")
+}
+
 // PlanText is a plan for people, with what it may take where that is known.
 func PlanText(plan []agency.Contract, e *agency.PlanEstimate, parallel int) string {
 	s := agency.Things(len(plan), "contract", "contracts")
@@ -59,13 +68,13 @@ func TiersText(f agency.TierFacts, plan []agency.Contract) string {
 		fmt.Fprintf(&b, "Groups, one after the other: %s.\n", strings.Join(f.Sequence, ", "))
 	}
 	if f.SelfCritique != "" {
-		fmt.Fprintf(&b, "\nWhat its author found when looking for its faults: %s\n", f.SelfCritique)
+		fmt.Fprintf(&b, "\nWhat its author found when looking for its faults: %s\n", text.OneLine(f.SelfCritique, maxLine))
 	}
 	if len(f.Amended) > 0 {
 		fmt.Fprintf(&b, "\nAmended by that:\n\n```diff\n%s\n```\n", strings.Join(f.Amended, "\n"))
 	}
-	for _, p := range plan {
-		fmt.Fprintf(&b, "\n### %s: %s\n\n%s\n\nGoes through %s", p.ID, text.OneLine(p.Title, maxTitle), strings.TrimSpace(p.Description), agency.PathText(p.TierPath))
+	for _, p := range inLines(plan) {
+		fmt.Fprintf(&b, "\n### %s: %s\n\n%s\n\nGoes through %s", p.ID, text.OneLine(p.Title, maxTitle), text.Quote(p.Description), agency.PathText(p.TierPath))
 		if p.Domain != "" {
 			fmt.Fprintf(&b, ", domain %s", p.Domain)
 		}
@@ -109,7 +118,7 @@ func whoWorks(p agency.Contract) string {
 // planList is the contracts of a plan for people, one after the other.
 func planList(plan []agency.Contract, most int) string {
 	var b strings.Builder
-	for i, p := range plan {
+	for i, p := range inLines(plan) {
 		if i == most {
 			fmt.Fprintf(&b, "\nAnd %s more.\n", agency.Things(len(plan)-i, "contract", "contracts"))
 			break
@@ -134,7 +143,8 @@ func planList(plan []agency.Contract, most int) string {
 // planBody is a contract as the person at the plan gate reads it.
 func planBody(p agency.Contract, cost *effects.Forecast) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n%s\n\nCriteria:\n\n", text.OneLine(p.Title, maxTitle), p.Description)
+	p = inLines([]agency.Contract{p})[0]
+	fmt.Fprintf(&b, "## %s\n\n%s\n\nCriteria:\n\n", text.OneLine(p.Title, maxTitle), text.Quote(p.Description))
 	for _, cr := range p.AcceptanceCriteria {
 		fmt.Fprintf(&b, "- %s: %s%s\n", cr.ID, cr.Text, checkText(cr.Check))
 	}

@@ -77,7 +77,7 @@ func tell(q store.Querier, ev agency.Event) (n news, ok bool, err error) {
 		return n, false, err
 	}
 	n = news{class: classOf(ev), at: ev.Time, run: run.ID, number: run.Number, goal: "goal: " + plain(text.FirstLine(run.Goal, lineLength), lineLength), what: plain(ev.Summary, lineLength)}
-	n.about = notify.About{Event: finished, Run: run.ID, Number: run.Number, State: string(run.State), Repository: run.Repo, Summary: n.what}
+	n.about = notify.About{Event: finished, Run: run.ID, Number: run.Number, State: string(run.State), Repository: run.Repo, Summary: string(run.State) + ": " + n.what}
 	id := string(run.ID)
 	switch ev.Type {
 	case "gate_pending":
@@ -113,6 +113,7 @@ func tellGate(q store.Querier, ev agency.Event, n news) (news, bool, error) {
 		return n, false, err
 	}
 	n.about.Event, n.about.State, n.about.Gate = classGate, string(agency.StateWaiting), string(d.Gate)
+	n.about.Summary = string(d.Kind) + ": " + n.what // it never begins like an option of a program
 	n.title = "the " + string(d.Kind) + " gate waits for you"
 	approve, reject := "agency approve "+string(d.Gate), "agency reject "+string(d.Gate)
 	switch d.Kind {
