@@ -77,7 +77,7 @@ func codeFind(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(asJSON, out, func() string {
+				return a.showPlain(asJSON, out, func() string {
 					if out.Near {
 						return "nothing has exactly that name; these have it in theirs:\n" + symbolLines(out.Symbols, out.More)
 					}
@@ -146,7 +146,7 @@ func codeRefs(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(asJSON, out, func() string {
+				return a.showPlain(asJSON, out, func() string {
 					text := placeLines(out.Places)
 					if out.More {
 						text += "the repository has more files than were looked at\n"
@@ -188,7 +188,7 @@ func codeCallers(a *app) *cobra.Command {
 					Callers   []codebase.Place   `json:"callers"`
 					Unsure    []codebase.Place   `json:"unsure,omitempty"`
 				}{out.Certainty, out.Callers(), out.Unsure}
-				return a.show(asJSON, doc, func() string {
+				return a.showPlain(asJSON, doc, func() string {
 					var b strings.Builder
 					for _, p := range doc.Callers {
 						fmt.Fprintf(&b, "%s:%d: %s\n", p.Path, p.Line, p.In)
@@ -221,7 +221,7 @@ func codeOutline(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(asJSON, out, func() string {
+				return a.showPlain(asJSON, out, func() string {
 					text := symbolLines(out.Symbols, out.More)
 					for _, b := range out.Broken {
 						text += "its syntax has a fault, some may be missing: " + b + "\n"
@@ -260,7 +260,7 @@ func codeSearch(a *app) *cobra.Command {
 				if out.Passages == nil {
 					out.Passages = []codebase.Passage{}
 				}
-				return a.show(asJSON, out, func() string {
+				return a.showPlain(asJSON, out, func() string {
 					var b strings.Builder
 					for _, p := range out.Passages {
 						fmt.Fprintf(&b, "%s:%d: %s\n", p.Path, p.Line, p.Text)

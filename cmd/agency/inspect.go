@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -263,6 +264,10 @@ func (t *terminal) printQuality(doc api.InspectDoc, f inspectFlags) error {
 	if f.sarif == "-" {
 		_, err := t.out.Write(b.Bytes())
 		return err
+	}
+	// A link of the checkout may lead out of it, and is somebody else's word.
+	if info, err := os.Lstat(f.sarif); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return agency.Errorf(agency.KindInvalid, "--sarif: %s is a link", f.sarif).WithMend("name the file that it leads to, or remove it")
 	}
 	if err := os.WriteFile(f.sarif, b.Bytes(), 0o644); err != nil {
 		return agency.Errorf(agency.KindInvalid, "--sarif: %v", err)

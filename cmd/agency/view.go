@@ -45,6 +45,11 @@ func (t *terminal) show(asJSON bool, v any, text func() string) error {
 	return t.showAsIs(asJSON, v, func() string { return tui.Fit(t.style, text()) })
 }
 
+// showPlain is show for a text without colours of ours: what others wrote into it has none either.
+func (t *terminal) showPlain(asJSON bool, v any, text func() string) error {
+	return t.show(asJSON, v, func() string { return tui.Clean(text()) })
+}
+
 // showAsIs is show for a text whose lines are somebody's own: a patch, a file.
 func (t *terminal) showAsIs(asJSON bool, v any, text func() string) error {
 	if asJSON {

@@ -169,6 +169,9 @@ func CheckRunID(id RunID) error {
 	if len(id) < 4 || len(id) > 40 || strings.Trim(string(id), lower+digits+"-") != "" {
 		return Errorf(KindInvalid, "run id %q: want 4 to 40 of a-z, 0-9 and -", id)
 	}
+	if id[0] == '-' || NumberOf(string(id)) != 0 { // an option, the number of another run
+		return Errorf(KindInvalid, "run id %q: want a letter or a digit first, and no number alone", id)
+	}
 	return nil
 }
 
