@@ -37,44 +37,69 @@ func rendered(st Style, body, indent string) (out []string) {
 		}
 		rows = nil
 	}
-	code := false
+	code := ""
 	for line := range strings.Lines(text) {
 		text := strings.TrimLeft(line, " ")
 		at := line[:len(line)-len(text)]
 		text = strings.TrimRight(text, " \n")
-		if !code && st.Width >= leastWidth && isRow(text, len(rows) > 0) {
+		if code == "" && st.Width >= leastWidth && isRow(text, len(rows) > 0) {
 			rows = append(rows, at+text)
 			continue
 		}
 		flush()
-		if said := strings.TrimPrefix(text, "> "); said != text {
-			at, text = at+"> ", said
-		}
-		switch {
-		case strings.HasPrefix(text, fence):
-			code = !code
-		case code:
-			out = append(out, st.block(at+"  ", text, func(s string) string { return st.paint(cyan, s) })...)
-		default:
-			out = append(out, st.block(at, text, st.inline)...)
+		within := code
+		if code = fenced(code, text); within != "" && within == code { // as it was written
+			out = append(out, st.block(at+quoteOf(code)+"  ", strings.TrimPrefix(text, quoteOf(code)), func(s string) string { return st.paint(cyan, s) })...)
+		} else if within == code {
+			if said := strings.TrimPrefix(text, quote); said != text {
+				at, text = at+quote, said
+			}
+			out = append(out, st.paragraph(at, text, len(at)-len(indent) < codeIndent)...)
 		}
 	}
 	flush()
 	return out
 }
 
-// fence is before code and behind it.
-const fence = "```"
+const (
+	quote      = "> "
+	codeIndent = 4 // of code without a fence, and of lists within lists
+)
 
-// isFence tells whether a line is one, also within a quote.
-func isFence(line string) bool {
-	return strings.HasPrefix(strings.TrimPrefix(strings.TrimLeft(line, " "), "> "), fence)
+// fenced is what has begun code behind a line, with the mark of a quote where it stands in one,
+// "" outside of code; before is that before the line. Code ends at a fence as long as its own.
+func fenced(before, line string) string {
+	line = strings.TrimSpace(line)
+	mark, in := fenceOf(strings.TrimPrefix(line, quote)), quoteOf(line)
+	switch {
+	case before == "" && mark != "":
+		return in + mark
+	case before != "" && in == quoteOf(before) && strings.HasPrefix(in+mark, before) && len(in+mark) == len(line):
+		return ""
+	}
+	return before
 }
 
-// inCode tells whether code that has begun in a text goes on behind it.
-func inCode(text string) (code bool) {
+// fenceOf is the fence that a line begins with: three or more of ` or ~.
+func fenceOf(line string) string {
+	if !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
+		return ""
+	}
+	return line[:runOf(line, 0)]
+}
+
+// quoteOf is the mark of a quote that a text begins with, if it does.
+func quoteOf(text string) string {
+	if strings.HasPrefix(text, quote) {
+		return quote
+	}
+	return ""
+}
+
+// inCode is what has begun code that goes on behind a text, "" where there is none.
+func inCode(text string) (code string) {
 	for line := range strings.Lines(text) {
-		code = code != isFence(line)
+		code = fenced(code, line)
 	}
 	return code
 }
@@ -96,16 +121,17 @@ func streamed(st Style, said, indent string, most int) (out []string) {
 	}
 	code := inCode(strings.Join(lines[:from], "\n"))
 	if last := len(lines) - 1; st.Color {
-		switch within := code != inCode(strings.Join(lines[from:last], "\n")); {
-		case strings.Trim(lines[last], "`> ") == "" && !isFence(lines[last]): // half of a fence
+		within := inCode(strings.Join(lines[:last], "\n"))
+		switch {
+		case strings.Trim(lines[last], "`~> ") == "" && fenced(within, lines[last]) == within: // half of a fence
 			lines[last] = ""
-		case !within:
+		case within == "":
 			lines[last] = closed(lines[last])
 		}
 	}
 	text := strings.Join(lines[from:], "\n")
-	if code {
-		text = fence + "\n" + text
+	if code != "" {
+		text = code + "\n" + text
 	}
 	for _, line := range rendered(st, text, indent) {
 		if most == 0 || strings.TrimSpace(line) != "" {
@@ -165,18 +191,23 @@ func startsWord(s string) bool {
 // inWords is a line of Markdown without its marks; empty where it has no words.
 func inWords(line string) string {
 	text := strings.TrimLeft(line, " ")
-	if isFence(text) {
+	if fenced("", text) != "" {
 		return ""
 	}
 	var st Style
-	return strings.Join(st.block("", closed(text), st.inline), " ")
+	return strings.Join(st.paragraph("", closed(text), true), " ")
 }
 
-// block is a line of Markdown as the lines that it takes behind what stands at each of them.
-func (s Style) block(at, text string, paint func(string) string) []string {
-	if heading := strings.TrimLeft(text, "#"); heading != text && strings.HasPrefix(heading, " ") {
-		text, paint = strings.TrimSpace(heading), func(s1 string) string { return s.spans(s1, bold) }
+// paragraph is a block whose text is painted, and a heading where it may be one.
+func (s Style) paragraph(at, text string, may bool) []string {
+	if heading := strings.TrimLeft(text, "#"); may && heading != text && strings.HasPrefix(heading, " ") {
+		return s.block(at, strings.TrimSpace(heading), func(s1 string) string { return s.spans(s1, bold) })
 	}
+	return s.block(at, text, s.inline)
+}
+
+// block is a line as the lines that it takes behind what stands at each of them.
+func (s Style) block(at, text string, paint func(string) string) []string {
 	if s.Width >= leastWidth {
 		text = wrapLine(text, max(leastWidth/2, s.Width-1-columns(at)))
 	}

@@ -82,8 +82,8 @@ func (s *saying) add(d api.Delta) {
 		if size += len(p.text); size > mostSaid+mostSaid/4 {
 			gone := min(len(p.text), size-mostSaid)
 			left := strings.ToValidUTF8(p.text[gone:], "")
-			if p.kind != api.DeltaTool && inCode(p.text[:gone]) { // its fence goes with what is left out
-				left = "\n" + fence + "\n" + left
+			if code := inCode(p.text[:gone]); p.kind != api.DeltaTool && code != "" { // its fence goes with what is left out
+				left = "\n" + code + "\n" + left
 			}
 			p.text = text.Ellipsis + left
 			s.parts = s.parts[i:]

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,5 +166,39 @@ func TestWhatIsCut(t *testing.T) {
 	}
 	if whole := Costs(Style{}, c); !strings.Contains(whole, long+"a ") {
 		t.Errorf("where no width is known names are cut:\n%s", whole)
+	}
+}
+
+// TestCodeIsAsWritten: what is read in code can be copied: nothing in it is a heading, a quote or a
+// list, whatever fence it has, also while it comes.
+func TestCodeIsAsWritten(t *testing.T) {
+	st := Style{Color: true, Width: 60}
+	for _, fence := range []string{"```", "~~~", "````"} {
+		code := []string{"# remove the build folder", "rm -rf build", "## second", "> fold", "| a | b |", "- **x**", "\\*", "``", "~~", "    # indented"}
+		if fence != "```" {
+			code = append(code, "```", "# of an example", "```")
+		}
+		text := "Do:\n" + fence + "bash\n" + strings.Join(code, "\n") + "\n" + fence + "\n# Head\n"
+		var got []string
+		for _, line := range rendered(st, text, "") {
+			got = append(got, strings.TrimPrefix(inked([]string{line}), "  "))
+		}
+		if want := append(append([]string{"Do:"}, code...), "Head"); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", fence, got, want)
+		}
+		whole := rendered(st, text, "")
+		for i, c := range text {
+			if c != '\n' {
+				continue
+			}
+			for _, line := range streamed(st, text[:i+1], "", 4) {
+				if !slices.Contains(whole, line) {
+					t.Errorf("%s: %q is none of the lines that it will be", fence, line)
+				}
+			}
+		}
+	}
+	if got := rendered(st, "    # code without a fence\n", ""); len(got) != 1 || got[0] != "    # code without a fence" {
+		t.Errorf("%q", got)
 	}
 }
