@@ -136,6 +136,7 @@ type Failure struct {
 	Contract ContractID  `json:"contract_id,omitempty"` // that it happened to
 	Attempt  int         `json:"attempt,omitempty"`     // and at which of its attempts
 	Used     int         `json:"used,omitempty"`        // attempts, where all are
+	Last     string      `json:"last,omitempty"`        // what the last of them failed by, where that is another cause
 	Team     bool        `json:"team,omitempty"`        // others were worked on beside it
 	// BudgetUSD is the smallest limit in dollars that would have held the request that was
 	// refused, where that is what was used up.
@@ -186,6 +187,9 @@ func (f Failure) Sentence() string {
 		s += "; " + AllUsed(f.Used, " at a plan")
 	case f.Used > 0:
 		s += "; " + AllUsed(f.Used, "")
+	}
+	if f.Last != "" {
+		s += ", the last one: " + text.OneLine(f.Last, longestCause)
 	}
 	return s
 }

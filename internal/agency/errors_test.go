@@ -29,6 +29,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		{agency.Failure{Kind: agency.FailedRejected, Cause: "not worth it"}, agency.Run{}, "a person rejected it: not worth it", "", on("what to do instead")},
 		{agency.Failure{Kind: agency.FailedBudget, Cause: "$0.10 is left", BudgetUSD: 1.25}, agency.Run{}, "the budget does not hold the next request: $0.10 is left", " --report", on("go on") + " --budget 1.25"},
 		{agency.Failure{Kind: agency.FailedBudget, Cause: "9 tokens are left"}, agency.Run{}, "the budget does not hold the next request: 9 tokens are left", " --report", on("go on")},
+		{agency.Failure{Kind: agency.FailedChecks, Cause: "weakened: TestAdd is gone", Contract: "main", Used: 3, Last: "TestSub fails"}, agency.Run{}, "the work does not hold: weakened: TestAdd is gone; all 3 attempts are used, the last one: TestSub fails", " --checks", on("how to mend it")},
 		{agency.Failure{Kind: agency.FailedPlan, Cause: "a cycle", Contract: "plan", Attempt: 1, Used: 2}, agency.Run{}, "no valid plan came: a cycle; all 2 attempts at a plan are used", " --transcript plan/attempt-1", on("the goal in smaller steps")},
 		{agency.Failure{Kind: agency.FailedTarget, Cause: "main has changed"}, agency.Run{Follows: landing}, "main has changed", "", "agency merge r0"},
 		{agency.Failure{Kind: agency.FailedTarget, Cause: "main has changed"}, agency.Run{Follows: rebase}, "main has changed", "", "agency resume r0 --rebase"},

@@ -139,9 +139,10 @@ func (a *state) UsedUp(kind string) string {
 
 // causes are what a contract fails by.
 type causes struct {
-	of    *state
-	first agency.Failure // that an attempt met
-	final agency.Failure // that ended it with attempts left
+	of     *state
+	first  agency.Failure // that an attempt met
+	final  agency.Failure // that ended it with attempts left
+	latest agency.Failure // that an attempt met
 }
 
 // Cause is why it failed for good: what ended it, else what its first attempt met.
@@ -153,7 +154,9 @@ func (k *causes) Cause(failure string) agency.Failure {
 	case f.Kind == "":
 		f = agency.Failure{Kind: agency.FailedOther, Cause: failure}
 	case a.N > a.Contract.RetryBudget+a.granted:
-		f.Used = a.Contract.RetryBudget + a.granted
+		if f.Used = a.Contract.RetryBudget + a.granted; k.latest.Kind == f.Kind && k.latest.Cause != f.Cause {
+			f.Last = k.latest.Cause
+		}
 	}
 	f.Contract, f.Team = cmp.Or(f.Contract, a.Contract.ID), f.Team || a.how.InTeam
 	return f
@@ -162,6 +165,7 @@ func (k *causes) Cause(failure string) agency.Failure {
 // Met notes what an attempt failed by. The first counts; but where others were faster it is
 // what the work itself fails by, if it does.
 func (k *causes) Met(kind agency.FailureKind, cause string) {
+	k.latest = agency.Failure{Kind: kind, Cause: cause}
 	if k.first.Kind == "" || k.first.Kind == agency.FailedConflict {
 		k.first = agency.Failure{Kind: kind, Cause: cause, Contract: k.of.Contract.ID, Attempt: k.of.N}
 	}
