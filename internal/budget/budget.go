@@ -142,8 +142,15 @@ func Charge(tx *store.Tx, run agency.RunID, key string, counted Bill) error {
 	return err
 }
 
-// ChargeLost charges every reservation that a superseded host left behind and
-// says how many there were. Who waited there waits no more. Its transaction carries
+// Idle notes that a reservation waits, and that nothing is asked for it, or that something is
+// again: whoever takes the run over gives one back that was idle, for nobody can have counted it.
+func Idle(tx *store.Tx, run agency.RunID, key string, idle bool) error {
+	_, err := tx.Exec(setIdle, idle, string(run), key)
+	return err
+}
+
+// ChargeLost charges every reservation that a superseded host left behind while it was asked for,
+// gives the others back, and says how many it charged. Who waited there waits no more. Its transaction carries
 // the new host's epoch.
 func ChargeLost(tx *store.Tx, run agency.RunID) (int, error) {
 	return chargeAll(tx, run, tx.Fence.Epoch)
@@ -164,24 +171,35 @@ func Work(tx *store.Tx, run agency.RunID, contract agency.ContractID, took time.
 
 // ChargeOpen charges every request of a run whose answer nobody waits for any
 // more, because the run was stopped in the middle of it, and says how many
-// there were.
+// there were. What was idle is given back.
 func ChargeOpen(tx *store.Tx, run agency.RunID) (int, error) {
 	return chargeAll(tx, run, math.MaxInt64)
 }
 
-// chargeAll charges the reservations of epochs below a bound.
-func chargeAll(tx *store.Tx, run agency.RunID, below int64) (int, error) {
-	keys, err := store.Column[string](tx, selectLeftBehind, string(run), below)
-	if err != nil {
-		return 0, err
+// chargeAll charges the reservations of epochs below a bound, and gives back those that are idle.
+func chargeAll(tx *store.Tx, run agency.RunID, below int64) (charged int, err error) {
+	type left struct {
+		key  string
+		idle bool
 	}
-	for _, k := range keys {
-		if err := Charge(tx, run, k, Bill{}); err != nil {
-			return 0, err
+	all, err := store.All(tx, func(row store.Scanner) (l left, err error) {
+		err = row.Scan(&l.key, &l.idle)
+		return l, err
+	}, selectLeftBehind, string(run), below)
+	for _, l := range all {
+		if l.idle {
+			err = Release(tx, run, l.key)
+		} else if err = Charge(tx, run, l.key, Bill{}); err == nil {
+			charged++
+		}
+		if err != nil {
+			break
 		}
 	}
-	_, err = tx.Exec(deleteLeftWaiting, string(run), below)
-	return len(keys), err
+	if err == nil {
+		_, err = tx.Exec(deleteLeftWaiting, string(run), below)
+	}
+	return charged, err
 }
 
 // move takes a request's reservation off every node of its chain, puts the

@@ -84,8 +84,11 @@ ON CONFLICT (run_id, node) DO UPDATE SET held_at = excluded.held_at, epoch = exc
 	// selectUnderWay reads what has no answer yet.
 	selectUnderWay = `SELECT node, model, at FROM budget_requests WHERE run_id = ? AND state = 'reserved' ORDER BY at`
 
+	// setIdle notes whether a reservation waits, and nothing is asked for it.
+	setIdle = `UPDATE budget_requests SET idle = ? WHERE run_id = ? AND key = ? AND state = 'reserved'`
+
 	// selectLeftBehind reads the reservations of epochs below a bound.
-	selectLeftBehind = `SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`
+	selectLeftBehind = `SELECT key, idle FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`
 
 	// What is kept of a run.
 	deleteRequests = `DELETE FROM budget_requests WHERE run_id = ?`

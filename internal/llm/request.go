@@ -34,6 +34,8 @@ type Request struct {
 	// Waited is how long this request has waited already while the rate was limited, before it
 	// was sent by this process, by the name of a model in a list. It is not sent.
 	Waited map[string]time.Duration
+	// Left is how long the provider wished it to wait still, likewise.
+	Left map[string]time.Duration
 }
 
 // DefaultMaxOutput is the output limit, in tokens, of a request that names

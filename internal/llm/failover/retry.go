@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"agency/internal/llm"
@@ -70,6 +71,13 @@ func (r *retrying) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 		tries := map[llm.FaultKind]int{}
 		before := req.Waited[r.opts.Name]
 		waited := before // because the rate is limited
+		if left := req.Left[r.opts.Name]; left > 0 {
+			limited := &llm.Fault{Kind: llm.RateLimited, Provider: providerOf(r.opts.Name), RetryAfter: left}
+			waited += left
+			if !r.rest(ctx, yield, llm.Retrying{Attempt: 1, Wait: left, Of: 2, Cause: limited}) {
+				return
+			}
+		}
 		for attempt := 1; ; attempt++ {
 			fault, done := forward(r.next.Ask(ctx, req), yield)
 			if done {
@@ -90,18 +98,24 @@ func (r *retrying) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 				yield(nil, fault)
 				return
 			}
-			if !yield(llm.Retrying{Attempt: attempt, Wait: wait, Of: of, Until: r.opts.Now().Add(wait), Cause: fault}, nil) {
-				return
-			}
-			if err := r.opts.Sleep(ctx, wait); err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(llm.Asking{}, nil) {
+			if !r.rest(ctx, yield, llm.Retrying{Attempt: attempt, Wait: wait, Of: of, Cause: fault}) {
 				return
 			}
 		}
 	}
+}
+
+// rest tells of a wait, waits, and tells that it is over; false ends the request.
+func (r *retrying) rest(ctx context.Context, yield func(llm.Event, error) bool, ev llm.Retrying) bool {
+	ev.Until = r.opts.Now().Add(ev.Wait)
+	if !yield(ev, nil) {
+		return false
+	}
+	if err := r.opts.Sleep(ctx, ev.Wait); err != nil {
+		yield(nil, err)
+		return false
+	}
+	return yield(llm.Asking{}, nil)
 }
 
 // forward hands an answer's events on. It returns the fault that the answer
@@ -156,4 +170,10 @@ func (r *retrying) backoff(n int) time.Duration {
 		wait = min(longestWait, r.opts.Base<<shift)
 	}
 	return wait/2 + time.Duration(r.opts.Random()*float64(wait/2))
+}
+
+// providerOf is the provider of a model that is named with it.
+func providerOf(model string) string {
+	name, _, _ := strings.Cut(model, "/")
+	return name
 }

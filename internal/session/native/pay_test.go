@@ -315,9 +315,9 @@ func TestPatienceOutlivesItsHost(t *testing.T) {
 	k := newKit(t, budget.Limits{})
 	now := time.Now()
 	k.now = func() time.Time { return now }
-	limited := true
+	limited, asked := true, 0
 	k.model.say = []any{func(context.Context, llm.Request) any {
-		if limited {
+		if asked++; limited {
 			return &llm.Fault{Kind: llm.RateLimited, Provider: "test", RetryAfter: 40 * time.Minute}
 		}
 		return calls("read_file", `{"path":"main.txt"}`)
@@ -327,25 +327,33 @@ func TestPatienceOutlivesItsHost(t *testing.T) {
 	k.lineup.Model = failover.Retry(k.model, failover.RetryOptions{Name: "test/model", Sleep: func(context.Context, time.Duration) error {
 		slept++
 		now = now.Add(left)
+		if died != nil {
+			k.takeOver() // whatever it does from here on comes too late
+		}
 		return died
 	}})
-	fails := func(waits int, how error) {
+	fails := func(asks, waits int, how error) {
 		t.Helper()
-		slept = 0
+		slept, asked = 0, 0
 		_, err := k.do(t.Context(), spec())
-		if slept != waits || how != nil && !errors.Is(err, how) || how == nil && agency.KindOf(err) != agency.KindTransient {
-			t.Fatalf("waited %d times, want %d: %v", slept, waits, err)
+		if asked != asks || slept != waits || how != nil && err == nil || how == nil && agency.KindOf(err) != agency.KindTransient {
+			t.Fatalf("asked %d times and waited %d, want %d and %d: %v", asked, slept, asks, waits, err)
 		}
-		k.takeOver()
+		if how == nil {
+			k.takeOver()
+		}
+		if s := k.spent(); s.Tokens != 0 { // what was refused cost nothing, and nothing was asked in the wait
+			t.Fatalf("%d tokens are spent", s.Tokens)
+		}
 	}
 	left = 15 * time.Minute // of the 40
-	fails(1, died)          // 15 of 60
+	fails(1, 1, died)       // 15 of 60
 	left = time.Hour        // the host is down for longer than the provider asked for
-	fails(1, died)          // 55
-	fails(0, nil)           // 40 more are no hour any more
+	fails(0, 1, died)       // the other 25 are waited before it is asked again
+	fails(1, 0, nil)        // 40 more are no hour any more
 	left = time.Minute
-	fails(1, died)
-	limited = false
+	fails(1, 1, died)
+	limited, died = false, nil
 	if out := k.must(spec()); out.Kind != session.Claimed {
 		t.Fatalf("%+v", out)
 	}

@@ -61,7 +61,7 @@ func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked
 	work.stale = c.lineup.Stale
 	c.r.watch.enter(c.conversation, work)
 	defer c.r.watch.leave(work)
-	req.Waited = c.st.Limited.passed(c.r.o.Now())
+	req.Waited, req.Left = c.st.Limited.passed(c.r.o.Now()), c.st.Limited.left(c.r.o.Now())
 	a, err = c.stream(bounded, work, req, pay)
 	cause := context.Cause(bounded)
 	took = work.end()
@@ -146,9 +146,10 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 			if err := c.broken(ctx, pay, &a, ev.Cause); err != nil {
 				return a, err
 			}
-			if err := c.tellRetry(ctx, a.held, ev); err != nil {
+			if err := c.tellRetry(ctx, pay.key(), a.held, ev); err != nil {
 				return a, err
 			}
+			a.idle = true
 			work.rest()
 		case llm.Done:
 			a.Answer = ev.Answer
@@ -239,6 +240,7 @@ type asked struct {
 	begun   bool // of the try under way, something of an answer came
 	// open is true while the provider may count for what the reservation holds.
 	open bool
+	idle bool // the store knows that it does not
 }
 
 // free tells whether the try that ended in a fault cost nothing.
@@ -265,6 +267,11 @@ func (c asker) interruptedBill(p payer, a *asked) budget.Bill {
 func (c asker) asking(ctx context.Context, p payer, a *asked, ev llm.Asking) error {
 	if ev.After != nil && a.open && a.free(ev.After) {
 		a.open = false
+	}
+	if a.idle {
+		if err := c.Write(ctx, func(tx *store.Tx) error { return budget.Idle(tx, c.Spec.Run, p.key(), false) }); err != nil {
+			return err
+		}
 	}
 	switch {
 	case a.open:
@@ -432,7 +439,7 @@ func (c asker) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome
 
 // tellRetry tells that the same model is asked again, when, and why, as the wait begins, and
 // notes a wait that uses its provider's patience up.
-func (c asker) tellRetry(ctx context.Context, model string, ev llm.Retrying) error {
+func (c asker) tellRetry(ctx context.Context, key, model string, ev llm.Retrying) error {
 	what := ev.Cause.What()
 	if ev.Cause.Kind == llm.Server && ev.Cause.Status != 0 {
 		what = fmt.Sprintf("the server answers %d", ev.Cause.Status)
@@ -450,6 +457,9 @@ func (c asker) tellRetry(ctx context.Context, model string, ev llm.Retrying) err
 			if err := (&draft{c: c.conversation, tx: tx, st: st, turn: c.turn}).save(); err != nil {
 				return err
 			}
+		}
+		if err := budget.Idle(tx, c.Spec.Run, key, true); err != nil {
+			return err
 		}
 		return c.Log(tx, agency.SeverityWarning, said, agency.Retried{
 			Session: c.id, Attempt: ev.Attempt, Of: ev.Of, Cause: string(ev.Cause.Kind), Provider: ev.Cause.Provider, WaitSeconds: ev.Wait.Seconds(), Until: ev.Until,

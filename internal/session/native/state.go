@@ -79,6 +79,14 @@ func (w *waited) begin(model string, now time.Time, wait time.Duration) *waited 
 	return &waited{Models: w.passed(now), Model: model, Since: now, For: wait}
 }
 
+// left is how long the last wait goes on from now, by its model.
+func (w *waited) left(now time.Time) map[string]time.Duration {
+	if w == nil {
+		return nil
+	}
+	return map[string]time.Duration{w.Model: min(w.For, w.For-now.Sub(w.Since))}
+}
+
 // passed is how long each model was waited for until now. Of the last wait that is the time
 // since it began, whether a host lived or not: the provider asked for no more.
 func (w *waited) passed(now time.Time) map[string]time.Duration {
