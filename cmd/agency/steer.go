@@ -120,11 +120,11 @@ func mergeCommand(a *app) *cobra.Command {
 				return goOn(cmd.Context(), a, args[0], agency.Follows{What: agency.FollowLand, Contract: agency.ContractID(at)}, "", f)
 			}
 			for _, name := range []string{"yes", "no-wait", "detach", "quiet", "verbose", "plain", "json"} {
-				if cmd.Flags().Changed(name) {
+				if cmd.Flags().Changed(name) && (name != "json" || len(args) > 0) { // which runs there are has a form for programs
 					return usage("merge: --%s goes with --at: without it there is no gate", name)
 				}
 			}
-			name, err := meant(cmd.Context(), a, args, mergeable, false)
+			name, err := meant(cmd.Context(), a, args, mergeable, f.json)
 			if err != nil || name == "" {
 				return err
 			}
@@ -200,7 +200,7 @@ type candidates struct {
 	verb string // the command's name
 	does string // what it does to a run, for the question about the one
 	none string // what is said where there is none
-	fits func(api.RunDoc) bool
+	fits func(r api.RunDoc, of []api.RunDoc) bool
 }
 
 // meant is the run that a command names, else the one that it may be about, where the person
@@ -214,7 +214,8 @@ func meant(ctx context.Context, a *app, args []string, of candidates, asJSON boo
 	if err != nil {
 		return "", err
 	}
-	runs = slices.DeleteFunc(runs, func(r api.RunDoc) bool { return !of.fits(r) })
+	all := slices.Clone(runs)
+	runs = slices.DeleteFunc(runs, func(r api.RunDoc) bool { return !of.fits(r, all) })
 	if len(runs) == 1 && !asJSON && a.asksPeople() {
 		r := runs[0]
 		if a.confirm(fmt.Sprintf("%s %s: %s?", of.does, r.ID.Beside(r.Number), tui.Line(text.FirstLine(r.Goal, 100)))) {
@@ -232,17 +233,21 @@ func meant(ctx context.Context, a *app, args []string, of candidates, asJSON boo
 
 // Which runs go on, are rebased, merged and taken back.
 var (
-	resumable = candidates{"resume", "let go on run", "no run is paused or interrupted", func(r api.RunDoc) bool {
+	resumable = candidates{"resume", "let go on run", "no run is paused or interrupted", func(r api.RunDoc, _ []api.RunDoc) bool {
 		return r.State == agency.StatePaused || r.State == agency.StateInterrupted
 	}}
-	rebasable = candidates{"resume --rebase", "rebase run", "no run waits at its merge gate or ended on its branch", func(r api.RunDoc) bool {
-		return mergeable.fits(r) || slices.ContainsFunc(r.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge })
+	rebasable = candidates{"resume --rebase", "rebase run", "no run waits at its merge gate or ended on its branch", func(r api.RunDoc, all []api.RunDoc) bool {
+		return mergeable.fits(r, all) || slices.ContainsFunc(r.Gates, func(g api.GateDoc) bool { return g.Kind == agency.GateMerge })
 	}}
-	mergeable = candidates{"merge", "merge run", "no run that ended on its branch waits to be merged", func(r api.RunDoc) bool {
+	mergeable = candidates{"merge", "merge run", "no run that ended on its branch waits to be merged", func(r api.RunDoc, _ []api.RunDoc) bool {
 		return r.State == agency.StateSucceeded && r.Merged == "" && r.Agent == "" && !r.Dry && !followed(r, agency.FollowOn, agency.FollowLand)
 	}}
-	undoable = candidates{"undo", "take back run", "no run has merged anything that was not taken back", func(r api.RunDoc) bool {
-		return r.Merged != "" && (r.Follows == nil || r.Follows.What != agency.FollowUndo) && !followed(r, agency.FollowUndo)
+	undoable = candidates{"undo", "take back run", "no run has merged anything that was not taken back", func(r api.RunDoc, all []api.RunDoc) bool {
+		var of []agency.Run
+		for _, d := range all {
+			of = append(of, agency.Run{ID: d.ID, Merged: d.Merged, Follows: d.Follows})
+		}
+		return r.Merged != "" && (r.Follows == nil || r.Follows.What != agency.FollowUndo) && agency.UndoneBy(of, r.ID) == nil
 	}}
 )
 
