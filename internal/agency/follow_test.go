@@ -39,7 +39,7 @@ func TestGoalsBefore(t *testing.T) {
 	second := func(f agency.Follows) agency.Run {
 		f = on(f)
 		f.Run, f.Goal, f.State = "a", "one", agency.StateFailed
-		f.Goals = f.GoalsBefore([]agency.Run{first}, first, f.Commit != "")
+		f.Goals = f.GoalsBefore([]agency.Run{first}, first, f.Commit != "", nil)
 		return agency.Run{ID: "b", Goal: "two", State: agency.StateFailed, Follows: &f}
 	}
 	taken := agency.Follows{Commit: "c"}
@@ -63,7 +63,7 @@ func TestGoalsBefore(t *testing.T) {
 	} {
 		f := on(tt.f)
 		f.Run, f.Goal, f.State = tt.former.ID, tt.former.Goal, tt.former.State
-		f.Goals = f.GoalsBefore(append(tt.all, first), tt.former, tt.landed)
+		f.Goals = f.GoalsBefore(append(tt.all, first), tt.former, tt.landed, nil)
 		var got []string
 		for _, g := range f.Chain() {
 			got = append(got, fmt.Sprintf("%s %s", g.Goal, g.Now))
@@ -75,10 +75,10 @@ func TestGoalsBefore(t *testing.T) {
 
 	// Taken back after a third run had gone on from it, it is gone for the fourth.
 	f := on(agency.Follows{Run: "b", Goal: "two", Merged: true})
-	f.Goals = f.GoalsBefore([]agency.Run{merged}, merged, true)
+	f.Goals = f.GoalsBefore([]agency.Run{merged}, merged, true, nil)
 	third := agency.Run{ID: "c", Goal: "three", Follows: &f}
 	g := on(agency.Follows{Run: "c", Goal: "three"})
-	for _, got := range g.GoalsBefore([]agency.Run{merged, undo}, third, false)[:2] {
+	for _, got := range g.GoalsBefore([]agency.Run{merged, undo}, third, false, nil)[:2] {
 		if got.Now != agency.GoalUndone {
 			t.Errorf("%s is %s after it was taken back", got.Goal, got.Now)
 		}
@@ -87,7 +87,7 @@ func TestGoalsBefore(t *testing.T) {
 	run := agency.Run{ID: "r0", Goal: strings.Repeat("x", 9000)}
 	for i := 1; i < 40; i++ {
 		f := on(agency.Follows{Run: run.ID, Goal: run.Goal})
-		f.Goals = f.GoalsBefore(nil, run, false)
+		f.Goals = f.GoalsBefore(nil, run, false, nil)
 		run = agency.Run{ID: agency.RunID(fmt.Sprintf("r%d", i)), Goal: fmt.Sprintf("goal %d", i), Follows: &f}
 	}
 	chain := run.Follows.Chain()

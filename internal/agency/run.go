@@ -397,6 +397,7 @@ type FormerGoal struct {
 	State RunState `json:"state"`
 	Now   GoalFate `json:"now"`
 	By    RunID    `json:"merged_by,omitempty"` // the run that merged it
+	Said  []Word   `json:"said,omitempty"`      // by people, at its gates
 }
 
 // GoalFate is what has become of a goal.
@@ -414,6 +415,7 @@ const (
 const (
 	mostGoals   = 12
 	longestGoal = 4000
+	mostSaid    = 10 // at the gates of a run: the last ones
 )
 
 // Chain are the goals before, oldest first; of a run that an older build began the last one
@@ -443,9 +445,11 @@ func (f Follows) fate(landed bool) GoalFate {
 }
 
 // GoalsBefore are the goals before a run that follows a former one of all, oldest first;
-// landed tells whether anything did of what the former was asked for itself.
-func (f Follows) GoalsBefore(all []Run, former Run, landed bool) []FormerGoal {
-	own := FormerGoal{Run: former.ID, State: former.State, Now: f.fate(landed)}
+// landed tells whether anything did of what the former was asked for itself, said is what people
+// said at its gates.
+func (f Follows) GoalsBefore(all []Run, former Run, landed bool, said []Word) []FormerGoal {
+	said = slices.DeleteFunc(said, func(w Word) bool { return w.Note == "" })
+	own := FormerGoal{Run: former.ID, State: former.State, Now: f.fate(landed), Said: said[max(0, len(said)-mostSaid):]}
 	if former.Merged != "" {
 		own.By = former.ID
 	}

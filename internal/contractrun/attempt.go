@@ -154,7 +154,7 @@ func (k *causes) Cause(failure string) agency.Failure {
 	case f.Kind == "":
 		f = agency.Failure{Kind: agency.FailedOther, Cause: failure}
 	case a.N > a.Contract.RetryBudget+a.granted:
-		if f.Used = a.Contract.RetryBudget + a.granted; k.latest.Kind == f.Kind && k.latest.Cause != f.Cause {
+		if f.Used = a.Contract.RetryBudget + a.granted; f.Contract == a.Contract.ID && k.latest.Kind == f.Kind && k.latest.Cause != f.Cause {
 			f.Last = k.latest.Cause
 		}
 	}

@@ -52,7 +52,12 @@ func follow(ctx context.Context, db *store.DB, r *api.RunRequest) error {
 		if err != nil {
 			return err
 		}
-		f.Goals = f.GoalsBefore(all, former, slices.ContainsFunc(taken, func(l land.Landing) bool { return !mode.TakenOver(former, l.Contract) }))
+		gates, err := registry.Gates(q, former.ID)
+		if err != nil {
+			return err
+		}
+		own := slices.ContainsFunc(taken, func(l land.Landing) bool { return !mode.TakenOver(former, l.Contract) })
+		f.Goals = f.GoalsBefore(all, former, own, agency.WordsOf(gates))
 		if !f.Undone { // else the conversation holds that its work is there
 			if f.Said, err = lastSaid(q, former.ID, f.Contract); err != nil {
 				return err

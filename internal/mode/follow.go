@@ -145,12 +145,24 @@ func followingContract(in Input) agency.Contract {
 // former says what was wanted before, and what is left of it to do and to keep.
 func former(f agency.Follows, goals []agency.FormerGoal) string {
 	if len(goals) == 1 {
-		return fmt.Sprintf("This goes on from run %s, which %s and was asked for this:\n\n%s\n\n%s", f.Run, f.State.Has(), text.Head(f.Goal, mostFormer), left(goals[0], f.Commit == ""))
+		return fmt.Sprintf("This goes on from run %s, which %s and was asked for this:\n\n%s\n\n%s%s", f.Run, f.State.Has(), text.Head(f.Goal, mostFormer), left(goals[0], f.Commit == ""), saidOf(goals[0]))
 	}
 	s := fmt.Sprintf("This goes on from run %s, which %s. What was asked for before it, and of it, oldest first:", f.Run, f.State.Has())
 	alone := !slices.ContainsFunc(goals, func(g agency.FormerGoal) bool { return g.Now != agency.GoalOpen })
 	for i, g := range goals {
-		s += fmt.Sprintf("\n\n%d. Run %s, which %s, was asked for this:\n\n%s\n\n%s", i+1, g.Run, g.State.Has(), text.Head(g.Goal, mostFormer), left(g, alone))
+		s += fmt.Sprintf("\n\n%d. Run %s, which %s, was asked for this:\n\n%s\n\n%s%s", i+1, g.Run, g.State.Has(), text.Head(g.Goal, mostFormer), left(g, alone), saidOf(g))
+	}
+	return s
+}
+
+// saidOf is what people said at the gates of a run before: what they wanted of it may have been
+// tried and not verified, and is in no goal.
+func saidOf(g agency.FormerGoal) (s string) {
+	for _, w := range g.Said {
+		s += "\n- " + w.String()
+	}
+	if s != "" {
+		s = "\n\nAt its gates people said, oldest first; what of it is not in the files is still wanted:" + s
 	}
 	return s
 }
