@@ -169,8 +169,8 @@ func (c choosing) Choose(ctx context.Context, id agency.RunID, r api.ModelReques
 		if err := registry.SetCopy(tx, id, raw); err != nil {
 			return err
 		}
-		if was := Unpriced(known, before.Config); was == "" { // else the run began with that word
-			out.Note = Unpriced(known, kept.Config)
+		if now := Unpriced(known, kept.Config); now != Unpriced(known, before.Config) { // else it was said before
+			out.Note = now
 		}
 		text := cmp.Or(r.Whom, "the run") + " asks " + out.Model + " from the next request on, instead of " + out.Before
 		severity := agency.SeverityInfo
@@ -196,7 +196,7 @@ func (c RunConfig) namesOf(whom string) (string, error) {
 		refs, err = c.Config.Resolve(c.Config.Overseer.Model)
 	case level != nil:
 		refs, err = c.Config.Resolve(whom)
-	case whom != "":
+	case role.Model != "": // else it has none of its own
 		refs, err = c.Config.Resolve(role.Model)
 	}
 	var names []string
