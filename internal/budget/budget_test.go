@@ -145,6 +145,47 @@ func TestLostRequestsAreChargedInFull(t *testing.T) {
 	}
 }
 
+// What waits to be sent again is given back by whoever ends its run or takes it over; what is asked
+// for again is not.
+func TestIdleReservationsAreGivenBack(t *testing.T) {
+	for name, end := range map[string]func(*store.Tx, agency.RunID) (int, error){"ended": ChargeOpen, "taken over": ChargeLost} {
+		db := open(t, t.TempDir())
+		tree(t, db, Limits{Money: 1000})
+		epoch, err := db.RaiseEpoch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fenced := func(fn func(*store.Tx) error) {
+			t.Helper()
+			if err := db.WriteFenced(t.Context(), agency.Fence{Epoch: epoch}, fn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fenced(func(tx *store.Tx) error {
+			for _, key := range []string{"waits", "asked", "asked again"} {
+				if _, err := Reserve(tx, run, costing(key, Root, 40, 1)); err != nil {
+					return err
+				}
+			}
+			return errors.Join(Idle(tx, run, "waits", true), Idle(tx, run, "asked again", true), Idle(tx, run, "asked again", false))
+		})
+		if epoch, err = db.RaiseEpoch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fenced(func(tx *store.Tx) error {
+			n, err := end(tx, run)
+			if n != 2 {
+				t.Errorf("%s: charged %d, want 2", name, n)
+			}
+			return err
+		})
+		if s := state(t, db, Root); s.Money != 80 || s.Reserved != 0 {
+			t.Errorf("%s: the root stands at %+v", name, s)
+		}
+		_ = db.Close()
+	}
+}
+
 func TestRaise(t *testing.T) {
 	db := open(t, t.TempDir())
 	defer func() { _ = db.Close() }()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // guard is a setting by which a user keeps a hand on runs. Where the user's own
@@ -139,16 +140,17 @@ func keySet(words string) map[string]bool {
 // closed tells whether a key, with * for the names of a mapping and [] for the places of a
 // list, asks for trust wherever it differs from the user's.
 func closed(schemaKey string) bool {
-	guarded := func() bool {
-		for _, g := range (Config{}).guards() {
-			if g.key == schemaKey {
-				return true
-			}
-		}
-		return false
-	}
-	return !harmless[schemaKey] && !ordered[schemaKey] && !guarded()
+	return !harmless[schemaKey] && !ordered[schemaKey] && !guardKeys()[schemaKey]
 }
+
+// guardKeys are the keys of guards.
+var guardKeys = sync.OnceValue(func() map[string]bool {
+	set := map[string]bool{}
+	for _, g := range (Config{}).guards() {
+		set[g.key] = true
+	}
+	return set
+})
 
 // leaves calls visit with each value of a configuration that is no mapping of others: its
 // dotted key and that of the schema.

@@ -140,9 +140,9 @@ func (a *state) UsedUp(kind string) string {
 // causes are what a contract fails by.
 type causes struct {
 	of     *state
-	first  agency.Failure // that an attempt met
+	first  agency.Failure // that the first attempt with one met
 	final  agency.Failure // that ended it with attempts left
-	latest agency.Failure // that an attempt met
+	latest agency.Failure // that the last one met
 }
 
 // Cause is why it failed for good: what ended it, else what its first attempt met.

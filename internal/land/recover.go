@@ -23,7 +23,29 @@ import (
 // cancelled, had begun: of one run that is not at work, or of all where none is named. A lock of
 // the user's git in the way is an error with the mending step; the call may be repeated.
 func (t *Target) Recover(ctx context.Context, id agency.RunID) error {
-	return t.recoverRun(ctx, id)
+	var open []intent
+	if err := t.o.DB.Read(ctx, func(s *store.Snapshot) (err error) {
+		open, err = openMerges(s, id)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, in := range open {
+		if err := t.recoverOne(ctx, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoverOne lets no other merge into the same branch go on beside it.
+func (t *Target) recoverOne(ctx context.Context, in intent) error {
+	defer t.locks.lock(strings.TrimPrefix(in.Ref, "refs/heads/"))()
+	run, err := t.o.Runs.Run(ctx, in.Run)
+	if err != nil {
+		return err
+	}
+	return t.reconcile(ctx, run, in)
 }
 
 // UnderWay tells whether a run's merge into the user's branch was begun, and neither finished
@@ -31,27 +53,6 @@ func (t *Target) Recover(ctx context.Context, id agency.RunID) error {
 func UnderWay(q store.Querier, id agency.RunID) (bool, error) {
 	open, err := openMerges(q, id)
 	return len(open) > 0, err
-}
-
-func (t *Target) recoverRun(ctx context.Context, id agency.RunID) error {
-	var open []intent
-	if err := t.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		var err error
-		open, err = openMerges(s, id)
-		return err
-	}); err != nil {
-		return err
-	}
-	for _, in := range open {
-		run, err := t.o.Runs.Run(ctx, in.Run)
-		if err != nil {
-			return err
-		}
-		if err := t.reconcile(ctx, run, in); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // reconcile looks at the ref to learn which half of a merge has happened.

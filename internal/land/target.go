@@ -30,10 +30,10 @@ func NewTarget(o Options) *Target { return &Target{o: o} }
 // or undone, and a merge that is in the target already is found there. Errors
 // of the kind transient are of the world outside.
 func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) (MergeOutcome, error) {
-	defer t.locks.lock(spec.Target)()
-	if err := t.recoverRun(ctx, spec.Run); err != nil {
+	if err := t.Recover(ctx, spec.Run); err != nil {
 		return mergeOutcomeOf(err)
 	}
+	defer t.locks.lock(spec.Target)()
 	run, record, err := t.o.open(ctx, spec.Run)
 	if err != nil {
 		return MergeOutcome{}, err

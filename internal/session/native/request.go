@@ -438,7 +438,8 @@ func (c asker) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome
 }
 
 // tellRetry tells that the same model is asked again, when, and why, as the wait begins, and
-// notes a wait that uses its provider's patience up.
+// notes a wait that uses its provider's patience up, and that nothing is asked for what is
+// reserved under the key.
 func (c asker) tellRetry(ctx context.Context, key, model string, ev llm.Retrying) error {
 	what := ev.Cause.What()
 	if ev.Cause.Kind == llm.Server && ev.Cause.Status != 0 {
