@@ -288,7 +288,7 @@ func (r *tiers) unaccepted(c flow.Ctx, end roundEnd) (Result, error) {
 		ID: contractrun.GateID(r.in.Run, "unaccepted"), RunID: r.in.Run, Kind: agency.GateEscalation,
 		Summary: text.FirstLine("the visionary does not accept what was integrated: "+end.said.Summary, 100),
 		Body: fmt.Sprintf("What was integrated was planned %s, and the visionary does not accept it:\n\n%s\n\nApprove to go on to the merge gate with what was integrated; reject to end the run and keep its branch.",
-			agency.Things(r.in.RetryBudget, "time", "times"), end.said.Summary),
+			agency.Things(r.in.RetryBudget, "time", "times"), text.Quote(end.said.Summary)),
 		Approving: "go on to the merge gate with what was integrated", Rejecting: "end the run; its branch stays",
 	})
 	if err != nil || d.Verb == agency.Reject {

@@ -63,12 +63,13 @@ func tiersBody(f agency.TierFacts, budget int, plan []agency.Contract) string {
 // TiersText is a plan of workstreams for people.
 func TiersText(f agency.TierFacts, plan []agency.Contract) string {
 	var b strings.Builder
+	f = text.InLines(f, maxLine)
 	fmt.Fprintf(&b, "%s, complexity %s.\n", agency.Things(len(plan), "workstream", "workstreams"), f.Complexity)
 	if len(f.Sequence) > 1 {
 		fmt.Fprintf(&b, "Groups, one after the other: %s.\n", strings.Join(f.Sequence, ", "))
 	}
 	if f.SelfCritique != "" {
-		fmt.Fprintf(&b, "\nWhat its author found when looking for its faults: %s\n", text.OneLine(f.SelfCritique, maxLine))
+		fmt.Fprintf(&b, "\nWhat its author found when looking for its faults: %s\n", f.SelfCritique)
 	}
 	if len(f.Amended) > 0 {
 		fmt.Fprintf(&b, "\nAmended by that:\n\n```diff\n%s\n```\n", strings.Join(f.Amended, "\n"))
