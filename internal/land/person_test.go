@@ -409,6 +409,8 @@ func TestFullDiskAtTheRef(t *testing.T) {
 			w := landed(t, false, nil)
 			w.repo.Write("other.txt", "edited\n", "untracked.txt", "mine\n")
 			old := w.repo.Rev(target)
+			// Written so, HEAD is asked of git, not read by us: git's question is what fails.
+			w.repo.Write(".git/HEAD", "ref:  refs/heads/"+target+"\n")
 			p.full(c.full...)
 			out, err := w.target().Merge(t.Context(), "merge", land.MergeSpec{Run: runID, Target: target})
 			if agency.KindOf(err) != agency.KindTransient || agency.MendOf(err) == "" {
