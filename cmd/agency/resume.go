@@ -153,12 +153,14 @@ func goOn(ctx context.Context, a *app, name string, of agency.Follows, wish stri
 		if of.Rebase && !run.State.Final() {
 			return agency.Errorf(agency.KindConflict, "run %s %s, and waits at no merge gate: there is nothing to rebase yet", run.ID, run.State.Has()).WithMend("agency resume %s", run.ID)
 		}
+		asked := f.mode
 		f.mode = string(agency.ModeSingle)
 		switch of.What {
 		case agency.FollowOn:
 			in := cmp.Or(run.MovedTo, run.Mode)
-			if f.mode = string(in); in.Team() {
-				a.tell("one agent goes on from what the team had verified, without a new plan; for a plan, merge what is there, then: agency run --mode %s TEXT", in)
+			f.mode = cmp.Or(asked, string(in))
+			if of.Planned = asked != "" && asked != string(agency.ModeSingle); asked == "" && in.Team() {
+				a.tell("one agent goes on from what the team had verified; --mode %s has it planned by a team", in)
 			}
 			if err := keepLimit(ctx, a, c, run.ID, &f); err != nil {
 				return err

@@ -63,8 +63,8 @@ than those of the file, flags count most.
 With --continue RUN the goal is what is wanted now, too: a run that has ended is gone on
 from, by a new run on what it had verified, in the same conversation where that fits; at a
 run that waits at its merge gate it is a reject with the goal as its reason, and --yes is
-refused. All goals before it are told. One agent goes on, also from a team's run, without a
-new plan; for a plan, merge what is there and start a run of its own with --mode.
+refused. All goals before it are told. One agent goes on, also from a team's run; with --mode
+the new goal is planned and done in that mode, on top of what was verified.
 
 With --agent an agent of a file answers INPUT, or what stands on standard input,
 with all agents that it comes to: the answer alone is standard output. It sees a
@@ -168,7 +168,7 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 
 // continues refuses what the run says from which another one goes on.
 func continues(cmd *cobra.Command) error {
-	for _, other := range []string{"mode", "target", "feature", "include-dirty", "include-untracked", "max-parallel", "dry-run"} {
+	for _, other := range []string{"target", "feature", "include-dirty", "include-untracked", "dry-run"} {
 		if cmd.Flags().Changed("continue") && cmd.Flags().Changed(other) {
 			return usage("run: --%s means nothing with --continue: a run goes on where the other one stands", other)
 		}

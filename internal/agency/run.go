@@ -373,6 +373,9 @@ type Follows struct {
 	Commit OID `json:"commit,omitempty"`
 	// Rebase has it brought together with its target before anybody is asked.
 	Rebase bool `json:"rebase,omitempty"`
+	// Planned has what is wanted now planned and done as the run's mode does; else one agent
+	// works on it.
+	Planned bool `json:"planned,omitempty"`
 	// Said is the conversation that brought it about, which goes on where it fits.
 	Said SessionID `json:"session_id,omitempty"`
 	// Goals are what was wanted before, oldest first, the goal of Run as the last.

@@ -28,7 +28,7 @@ func follow(ctx context.Context, db *store.DB, r *api.RunRequest) error {
 		}
 		f := agency.Follows{
 			Run: former.ID, What: r.Follows.What, Contract: r.Follows.Contract,
-			Rebase: r.Follows.Rebase, Goal: former.Goal, State: former.State, Merged: former.Merged != "",
+			Rebase: r.Follows.Rebase, Planned: r.Follows.Planned, Goal: former.Goal, State: former.State, Merged: former.Merged != "",
 		}
 		if former.Mode == agency.ModeAgent || former.Dry {
 			return agency.Errorf(agency.KindConflict, "run %s has no work: nothing of it lands", former.ID).WithMend("agency inspect %s", former.ID)

@@ -60,7 +60,7 @@ func fallBack(c flow.Ctx, in Input, key, what, why string, cause agency.Failure,
 	}
 	how := in.alone(reviewed)
 	how.Before.Cause = cause
-	return pursue(c, in, delivery{contract: mainContract(in)}, how, false)
+	return pursue(c, in, in.wanted(), how, false)
 }
 
 // manager leads a run.
@@ -70,7 +70,7 @@ var manager = contractrun.Lead{Role: agency.RoleProjectManager, Plan: agency.Pla
 // reads what its claims change.
 func (in Input) alone(reviewed bool) contractrun.Work {
 	how := contractrun.Alone(in.Facts, manager).Work()
-	how.Reviewed = reviewed
+	how.Reviewed, how.Base = reviewed, in.onto
 	return how
 }
 
@@ -84,5 +84,5 @@ func (in Input) planned(c flow.Ctx, d *planning.Draft) (plan []agency.Contract, 
 
 // plan is what a plan of the run is made for.
 func (in Input) plan() planning.Input {
-	return planning.Input{Gate: in.PlanGate, Dry: in.Dry, Alone: in.OnError == "single", Parallel: in.Parallel, SharedWrites: in.SharedWrites}
+	return planning.Input{Before: in.before, Gate: in.PlanGate, Dry: in.Dry, Alone: in.OnError == "single", Parallel: in.Parallel, SharedWrites: in.SharedWrites}
 }

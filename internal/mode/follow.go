@@ -24,30 +24,35 @@ const (
 // takes back is a claim like any other: verified as a whole against what the target had, by
 // the rules of this run, and landed on its branch. Where more is wanted, one agent works on
 // that in the conversation of the other run, where it fits, and a critic reads it in the modes
-// that have one. It ends at the merge gate.
+// that have one; where a person asked for a mode, that is planned and done as the mode does. It
+// ends at the merge gate.
 func Follow(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
 	f := *in.Follows
-	wanted := delivery{contract: followingContract(in)}
 	agents := in
 	if f.What == agency.FollowUndo { // what may fail by the undo may not by work on it
 		agents.Commands.TestsMayFail, agents.Commands.LintMayFail, agents.Commands.BuildMayFail = false, false, false
 	}
 	how := agents.alone(in.Mode != agency.ModeSingle && in.Mode != agency.ModeContract)
 	how.GoesOn = f.Said
-	if f.Commit == "" {
-		return pursue(c, in, wanted, how, false)
+	switch {
+	case f.Commit == "" && f.Planned:
+		return in.planOn(c)
+	case f.Commit == "":
+		return pursue(c, in, in.wanted(), how, false)
 	}
 	before, err := adopt(c, in, adopted(in))
 	switch {
 	case err != nil || before.failed != "":
 		return failed(before.cause), err
 	case f.What == agency.FollowOn:
-		wanted.contract.ID, wanted.named = moreContract, true
-		how.Base, how.After = before.landed.Commit, before.contract.ID
-		return pursue(c, in, wanted, how, false)
+		if in.onto = before.landed.Commit; f.Planned {
+			return in.planOn(c)
+		}
+		how.Base, how.After = in.onto, before.contract.ID
+		return pursue(c, in, in.wanted(), how, false)
 	}
 	before.said = f.Said
 	before.rework = func(c flow.Ctx, of again) (delivery, error) {
@@ -56,6 +61,25 @@ func Follow(c flow.Ctx, in Input) (Result, error) {
 		return of.fulfil(c, againContract(before.contract, of), how)
 	}
 	return deliver(c, in, before)
+}
+
+// wanted is what is wanted now as one contract, on top of what was taken over, if anything was.
+func (in Input) wanted() delivery {
+	switch f := in.Follows; {
+	case f == nil:
+		return delivery{contract: mainContract(in)}
+	case in.onto == "":
+		return delivery{contract: followingContract(in)}
+	}
+	c := followingContract(in)
+	c.ID = moreContract
+	return delivery{contract: c, named: true}
+}
+
+// planOn has what is wanted more planned and done in the run's mode, on top of what was taken over.
+func (in Input) planOn(c flow.Ctx) (Result, error) {
+	in.before = former(*in.Follows, in.Follows.Chain())
+	return modeUpgrade{to: in.Mode}.begin(c, in)
 }
 
 // adopted is the contract in which a run takes over, or takes back, what another one did.

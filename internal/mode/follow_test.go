@@ -6,6 +6,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/land"
+	"agency/internal/session"
 	"agency/internal/verify"
 )
 
@@ -96,6 +97,60 @@ func TestUndoConflict(t *testing.T) {
 	}
 	if len(s.claims)+len(s.lands)+len(s.allGates()) > 0 {
 		t.Errorf("happened: %v", s.said)
+	}
+}
+
+// Where a person asks for a mode, its plan is made with what came before, and done on top of what
+// was taken over; a plan that fails falls back to one agent there.
+func TestFollowPlanned(t *testing.T) {
+	on := agency.Follows{What: agency.FollowOn, Base: "base", Commit: "c-old", Planned: true}
+	merged := agency.Follows{What: agency.FollowOn, Merged: true, Planned: true}
+	for name, tt := range map[string]struct {
+		follows agency.Follows
+		mode    agency.Mode
+		plans   []session.Outcome
+		order   []string
+		onto    agency.OID // on which the first work stands
+	}{
+		"a team": {
+			on, agency.ModeMultiAgent,
+			[]session.Outcome{plan(part("a"), part("b", "a"))},
+			[]string{"land before: true", "session plan 1.1", "land a: true", "land b: true"},
+			"head", // of the run's branch
+		},
+		"a team, of what was merged": {
+			merged, agency.ModeMultiAgent, []session.Outcome{plan(part("a"))}, []string{"session plan 1.1", "land a: true"}, "head",
+		},
+		"one contract": {
+			on, agency.ModeContract, []session.Outcome{plan(part("a"))}, []string{"land before: true", "session plan 1.1", "land a: true"}, "c-before",
+		},
+		"a failed plan": {
+			on, agency.ModeMultiAgent,
+			[]session.Outcome{{Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}},
+			[]string{"land before: true", "session more 1.1", "land more: true"},
+			"c-before",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, in := newStage(t), teamInput
+			in.Mode, in.OnError, in.Follows = tt.mode, "single", following(tt.follows).Follows
+			s.plans = tt.plans
+			if got := s.run(Follow, in); !got.Succeeded {
+				t.Errorf("ended %+v after %v", got, s.said)
+			}
+			s.order(tt.order...)
+			if d := s.contract(agency.PlanContract).Description; !strings.HasPrefix(d, in.Goal) || !strings.Contains(d, "the old goal") {
+				t.Errorf("its planner is told %q", d)
+			}
+			for _, c := range s.claims {
+				if c.Contract != "before" {
+					if c.Base != tt.onto {
+						t.Errorf("%s stands on %s", c.Contract, c.Base)
+					}
+					break
+				}
+			}
+		})
 	}
 }
 

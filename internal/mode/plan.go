@@ -20,7 +20,7 @@ var replanWords string
 // Reserved are the ids of contracts that a team's run makes itself: no plan may
 // take one.
 func Reserved() []agency.ContractID {
-	return []agency.ContractID{agency.PlanContract, agency.OverseerContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, BacklogContract}
+	return []agency.ContractID{agency.PlanContract, agency.OverseerContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, BacklogContract, beforeContract}
 }
 
 var againID = regexp.MustCompile(`^(main|rework|rebase|features\.json)-\d+$`)

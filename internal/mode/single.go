@@ -29,6 +29,10 @@ type Input struct {
 	Mode   agency.Mode
 	// Follows is the run where this one begins; nil: none.
 	Follows *agency.Follows
+	// What a plan of a run that goes on from another one begins with: onto is the commit in which
+	// what was verified there is taken over, before what is told of it. Empty: nothing is.
+	onto   agency.OID
+	before string
 	// Untested is set where the user's configuration says that there are no tests:
 	// work that nothing tested is then no reason to ask.
 	Untested bool

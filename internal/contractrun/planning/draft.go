@@ -18,7 +18,9 @@ import (
 
 // Input is what a plan is made for.
 type Input struct {
-	Gate bool // a person is asked before it is carried out
+	// Before is what its author is told beside the goal of what came before it; empty: nothing did.
+	Before string
+	Gate   bool // a person is asked before it is carried out
 	// Kind is the gate's; empty: that of a plan.
 	Kind agency.GateKind
 	Dry  bool // it is not carried out
@@ -45,7 +47,11 @@ type Draft struct {
 
 // New begins a draft; reviewed tells that a critic reads what its contracts change.
 func New(in Input, how contractrun.Work, reviewed bool) *Draft {
-	return &Draft{Run: contractrun.New(how.Shared.PlanContract(), how), in: in, shared: how.Shared, many: how.Many, reviewed: reviewed}
+	of := how.Shared.PlanContract()
+	if in.Before != "" {
+		of.Description += "\n\n" + in.Before
+	}
+	return &Draft{Run: contractrun.New(of, how), in: in, shared: how.Shared, many: how.Many, reviewed: reviewed}
 }
 
 // Plan gives the contracts as they were submitted, or the reason why there are
