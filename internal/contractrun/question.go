@@ -7,6 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/effects"
 	"agency/internal/flow"
+	"agency/internal/report"
 	"agency/internal/roster"
 	"agency/internal/session"
 	"agency/internal/text"
@@ -121,10 +122,11 @@ func (q *question) askPerson(c flow.Ctx, still ...flow.Future[flow.None]) error 
 }
 
 func (q *question) body() string {
+	asked := report.Quote(q.out.Question)
 	if q.why == "" {
-		return q.out.Question
+		return asked
 	}
-	return fmt.Sprintf("%s\n\n%s asks this about contract %s, and %s.", q.out.Question, q.Agent(), q.Contract.ID, q.why)
+	return fmt.Sprintf("%s\n\n%s asks this about contract %s, and %s.", asked, q.Agent(), q.Contract.ID, q.why)
 }
 
 // takeDecision records a person's answer at the gate.

@@ -20,7 +20,7 @@ func (a *reviews) unreviewed(c flow.Ctx, claim agency.Claim) (AttemptEnd, error)
 		ID: GateID(a.in.Run, fmt.Sprintf("unreviewed-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.Contract.ID,
 		Summary: text.FirstLine(fmt.Sprintf("%s passes its checks, but its critic gave no review: %s", a.Contract.ID, a.silence), 100),
 		Body: fmt.Sprintf("The critic of %s was asked %d times and gave no review. The last time it ended as %s\n\nApprove to let the work land without one; reject with a reason to send it back.",
-			a.Contract.ID, critic.MaxAsks, a.silence),
+			a.Contract.ID, critic.MaxAsks, text.OneLine(a.silence, 1000)),
 		Approving: "let it land without a review", Rejecting: rejecting,
 	})
 	if err != nil {

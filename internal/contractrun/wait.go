@@ -5,6 +5,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/flow"
+	"agency/internal/report"
 	"agency/internal/session"
 	"agency/internal/text"
 )
@@ -93,7 +94,7 @@ func (a *waiting) answerFor(c flow.Ctx, out session.Outcome, at waitPoint) (answ
 func (a *waiting) askPerson(c flow.Ctx, out session.Outcome, name string) (*session.Answer, string, error) {
 	d, err := Ask(c, agency.Gate{
 		ID: GateID(a.in.Run, "question-"+name), RunID: a.in.Run, Kind: agency.GateQuestion,
-		ContractID: a.Contract.ID, Summary: text.FirstLine(out.Question, 100), Body: out.Question, Options: out.Options,
+		ContractID: a.Contract.ID, Summary: text.FirstLine(out.Question, 100), Body: report.Quote(out.Question), Options: out.Options,
 	})
 	if err != nil {
 		return nil, "", err

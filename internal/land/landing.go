@@ -454,14 +454,19 @@ func messageOf(title string, body []string, trailers ...string) string {
 	return s
 }
 
+// mostLabel is how many words stand before the colon of what looks like a trailer.
+const mostLabel = 3
+
 // prose is what others wrote as it stands in a message: what git takes for the end of that, and
-// would cut the trailers off by, is indented, and so is what looks like a trailer.
+// would cut the trailers off by, is indented, and so is what looks like a trailer, also to people
+// alone, as "Approved by: a person" does.
 func prose(s string) string {
 	lines := strings.Split(strings.TrimSpace(plain(s)), "\n")
 	for i, line := range lines {
-		token, _, colon := strings.Cut(line, ":")
-		trailer := colon && strings.Contains(token, "-") && !strings.ContainsFunc(token, func(r rune) bool {
-			return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		label, _, colon := strings.Cut(line, ":")
+		words := strings.FieldsFunc(label, func(r rune) bool { return r == '-' || r == ' ' })
+		trailer := colon && len(words) > 1 && len(words) <= mostLabel && !strings.ContainsFunc(label, func(r rune) bool {
+			return r != '-' && r != ' ' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 		})
 		if trailer || strings.HasPrefix(line, "---") || strings.HasPrefix(line, "#") && strings.Contains(line, ">8") {
 			lines[i] = " " + line

@@ -14,6 +14,7 @@ import (
 	"agency/internal/effects/tierlog"
 	"agency/internal/flow"
 	"agency/internal/regexp"
+	"agency/internal/report"
 	"agency/internal/session"
 	"agency/internal/text"
 )
@@ -366,7 +367,7 @@ func (r *tiers) inspectDesign(c flow.Ctx, a *contractrun.Run, made []agency.Arti
 				content += fmt.Sprintf("\n- %s: %s", one.Domain, one.Brief)
 			}
 		}
-		fmt.Fprintf(&b, "## %s, version %d\n\n%s\n\n", strings.ReplaceAll(string(x.Kind), "_", " "), x.Version, content)
+		fmt.Fprintf(&b, "## %s, version %d\n\n%s\n\n", strings.ReplaceAll(string(x.Kind), "_", " "), x.Version, report.Quote(content))
 	}
 	fmt.Fprintf(&b, "Next: %s.\n\nApprove to go on; reject with a reason to have it designed again.\n", next)
 	d, err := contractrun.Ask(c, agency.Gate{

@@ -13,10 +13,15 @@ import (
 	"agency/internal/text"
 )
 
+// mostSummary bounds the lines of a gate, in characters.
+const mostSummary = 2000
+
 // OpenGate records a gate and announces it. The same id again is nothing: ids
 // derive from the step that opens the gate, so that a repeated step finds it.
 func OpenGate(tx *store.Tx, g agency.Gate) error {
 	g.CreatedAt, g.Decision = tx.Now, agency.Decision{}
+	g.Summary, g.Approving, g.Rejecting = text.OneLine(g.Summary, mostSummary), text.OneLine(g.Approving, mostSummary), text.OneLine(g.Rejecting, mostSummary)
+	g.Options = text.InLines(g.Options, mostSummary)
 	doc, err := json.Marshal(g)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/llm"
 	"agency/internal/registry"
+	"agency/internal/report"
 	"agency/internal/session/record"
 	"agency/internal/store"
 )
@@ -67,7 +68,7 @@ func answeredBy(lines []api.MessageLine, of agency.ContractID, gates []agency.Ga
 		case l.Kind != "tool_call", json.Unmarshal(l.Args, &asked) != nil, asked.Question == "":
 		default:
 			at := slices.IndexFunc(gates, func(g agency.Gate) bool {
-				return g.Kind == agency.GateQuestion && g.ContractID == of && !g.Open() && strings.HasPrefix(g.Body, asked.Question)
+				return g.Kind == agency.GateQuestion && g.ContractID == of && !g.Open() && strings.HasPrefix(g.Body, report.Quote(asked.Question))
 			})
 			if at >= 0 { // the same question, asked again, is at the next gate
 				by[l.CallID] = gates[at].Decision.By

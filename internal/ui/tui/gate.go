@@ -33,7 +33,7 @@ func GateText(st Style, g agency.Gate) string {
 // there are.
 func Asked(st Style, g agency.Gate) string {
 	var b strings.Builder
-	if body := Body(st, g.Body); body != "" && Line(g.Body) != Line(g.Summary) {
+	if body := Body(st, g.Body); body != "" && strings.TrimPrefix(Line(g.Body), quote) != Line(g.Summary) {
 		b.WriteString(body + "\n")
 	}
 	for i, o := range g.Options {
@@ -185,7 +185,8 @@ func GateNotice(g agency.Gate) string {
 // where the terminal is too narrow.
 func answerLines(st Style, indent string, all []Answer) string {
 	widest, longest := 0, 0
-	for _, c := range all {
+	for i, c := range all {
+		all[i].What = Line(c.What)
 		widest, longest = max(widest, columns(c.Command)), max(longest, columns(c.What))
 	}
 	narrow := st.Width > 0 && len(indent)+widest+2+longest >= st.Width

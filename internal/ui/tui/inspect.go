@@ -28,7 +28,7 @@ func Inspect(st Style, d api.InspectDoc) string {
 	if d.Agent != "" {
 		return b.String() + answered(st, d)
 	}
-	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", d.Branch, d.Base.Short(), d.Target)
+	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", Line(d.Branch), d.Base.Short(), Line(d.Target))
 	if d.Merged != "" {
 		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
 	}
@@ -64,7 +64,7 @@ func spentBy(d api.RunDoc) string {
 func Next(st Style, steps []agency.Step, where string) string {
 	var b strings.Builder
 	for _, s := range steps {
-		fmt.Fprintf(&b, "  %s %s\n", st.paint(dim, s.Does+":"), Line(s.Command)+where)
+		fmt.Fprintf(&b, "  %s %s\n", st.paint(dim, Line(s.Does)+":"), Line(s.Command)+where)
 	}
 	return b.String()
 }
@@ -190,7 +190,7 @@ func contract(st Style, run agency.RunID, c api.ContractDoc, of concerns) string
 		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", id, s.Role, turns,
 			Cost(agency.USD(s.CostUSD), s.Tokens, s.Unpriced), how)
 		if s.HealthReason != "" && s.HealthSince != nil {
-			fmt.Fprintf(&b, "          %s since %s: %s\n", st.paint(yellow, s.Health), s.HealthSince.Format(time.TimeOnly), Line(s.HealthReason))
+			fmt.Fprintf(&b, "          %s since %s: %s\n", st.paint(yellow, Line(s.Health)), s.HealthSince.Format(time.TimeOnly), Line(s.HealthReason))
 		}
 	}
 	for _, r := range of.reviews {
@@ -261,7 +261,7 @@ func agents(st Style, all []api.AgentDoc) string {
 	}
 	t := table{head: []string{"AGENT", "STATUS", "TURNS", "FILES", "MISSED BEATS", "DOING"}, right: []bool{false, false, true, true, true, false}}
 	for _, a := range all {
-		t.add(string(a.ID), a.Status, fmt.Sprint(a.Turns), fmt.Sprint(a.Files), fmt.Sprint(a.Missed), cmp.Or(Line(a.Activity), "-"))
+		t.add(string(a.ID), Line(a.Status), fmt.Sprint(a.Turns), fmt.Sprint(a.Files), fmt.Sprint(a.Missed), cmp.Or(Line(a.Activity), "-"))
 	}
 	return "\n" + t.render(st, "")
 }
@@ -275,11 +275,11 @@ func conflicts(st Style, all []api.ConflictDoc) string {
 		outcome := cmp.Or(Line(c.How), "-")
 		switch {
 		case c.Proof != "":
-			outcome += " (" + c.ProofKind + " " + Line(shortRef(c)) + ")"
+			outcome += " (" + Line(c.ProofKind+" "+shortRef(c)) + ")"
 		case c.EscalatedTo != "":
 			outcome = "with " + Line(c.EscalatedTo)
 		}
-		t.add(Line(c.Resource), c.Status, agency.JoinIDs(c.Agents, ", "), outcome)
+		t.add(Line(c.Resource), Line(c.Status), agency.JoinIDs(c.Agents, ", "), outcome)
 	}
 	return "\n" + t.render(st, "")
 }
@@ -300,13 +300,13 @@ func receipts(st Style, rs []api.ReceiptDoc) string {
 	trials := map[string]string{}
 	for _, r := range rs {
 		if r.Trial != "" {
-			trials[r.Stage] = r.Trial
+			trials[Line(r.Stage)] = Line(r.Trial)
 		}
 		exit := fmt.Sprint(r.ExitCode)
 		if r.Cause != "" {
 			exit += " " + r.Cause
 		}
-		t.add(string(r.Kind), r.Stage, exit, fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), r.Tree.Short(), Line(r.Command))
+		t.add(string(r.Kind), Line(r.Stage), Line(exit), fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), r.Tree.Short(), Line(r.Command))
 	}
 	out := "\n" + t.render(st, "")
 	for _, stage := range slices.Sorted(maps.Keys(trials)) {
@@ -336,7 +336,7 @@ func Checks(st Style, d api.InspectDoc) string {
 		if n := r.Passed + r.Failed + r.Skipped; n > 0 {
 			how += fmt.Sprintf(", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
 		}
-		where := cmp.Or(r.Stage, "-") + " of " + cmp.Or(string(r.Contract), string(d.ID))
+		where := Line(cmp.Or(r.Stage, "-")) + " of " + cmp.Or(string(r.Contract), string(d.ID))
 		fmt.Fprintf(&b, "\n%s  %s  %s  %s\n", st.paint(bold, string(r.Kind)), Line(r.Command), st.paint(color, how), st.paint(dim, fmt.Sprintf("(%s, tree %s, %.1f s)", where, r.Tree.Short(), r.Seconds)))
 		if r.Red != nil {
 			for _, t := range r.Red.Tests {
@@ -371,7 +371,7 @@ func landings(st Style, ls []api.LandingDoc) string {
 		if len(l.Checks) > 0 {
 			verified = agency.JoinIDs(l.Checks, ", ") + " on " + l.Checked.Short()
 		}
-		t.add(name, l.Commit.Short(), l.Branch, verified)
+		t.add(name, l.Commit.Short(), Line(l.Branch), verified)
 		if len(l.Structural) > 0 {
 			how += fmt.Sprintf("%s was merged structurally in %s.\n", name, Line(strings.Join(l.Structural, ", ")))
 		}

@@ -30,7 +30,7 @@ func interventions(st Style, all []agency.Intervention) string {
 		if i.By == agency.ByOverseerModel {
 			who = " (" + i.By + ")"
 		}
-		fmt.Fprintf(&b, "  %s  %s  %s: %s%s\n", i.Time.Format(time.TimeOnly), st.paint(actionColor(i.Action), pad(i.Action, 8)), i.Agent, Line(i.Reason), who)
+		fmt.Fprintf(&b, "  %s  %s  %s: %s%s\n", i.Time.Format(time.TimeOnly), st.paint(actionColor(i.Action), pad(Line(i.Action), 8)), i.Agent, Line(i.Reason), who)
 		told := ""
 		if i.Escalated != "" {
 			told = "told to the " + strings.ReplaceAll(i.Escalated, "_", " ") + "; "
@@ -38,7 +38,7 @@ func interventions(st Style, all []agency.Intervention) string {
 		if i.Undelivered != "" {
 			told += "not delivered: " + Line(i.Undelivered) + "; "
 		}
-		fmt.Fprintf(&b, "            %s\n", st.paint(dim, told+"then "+aftermath(i.After)))
+		fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(told+"then "+aftermath(i.After))))
 	}
 	for _, cause := range order {
 		fmt.Fprintf(&b, "  %s\n", st.paint(dim, Line(strings.ReplaceAll(cause, "_", " ")+": "+noted[cause].String())))

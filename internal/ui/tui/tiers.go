@@ -24,7 +24,7 @@ func Tier(st Style, d api.InspectDoc, tier agency.Tier) string {
 		if slices.Contains(agency.Publishes(agency.RoleLead), a.Kind) && tier == agency.TierArchitect || a.Kind == agency.ArtifactProposal && tier == agency.TierArchitect ||
 			a.Kind == agency.ArtifactTasks && tier == agency.TierSquadLead {
 			fmt.Fprintf(&b, "\n%s\n%s\n", st.paint(bold, fmt.Sprintf("%s of %s, version %d, by %s", strings.ReplaceAll(string(a.Kind), "_", " "), a.Contract, a.Version, Line(string(a.By)))),
-				indented(strings.TrimSpace(Clean(a.Content)), "  "))
+				indented(strings.TrimSpace(Clean(a.Content)), "  "+quote))
 		}
 	}
 	b.WriteString(landings(st, slices.DeleteFunc(slices.Clone(d.Landings), func(l api.LandingDoc) bool {
@@ -41,7 +41,7 @@ func Tier(st Style, d api.InspectDoc, tier agency.Tier) string {
 			if a.Accepted {
 				word = "accepted"
 			}
-			fmt.Fprintf(&b, "\n%s\n%s\n", st.paint(bold, word), indented(strings.TrimSpace(Clean(a.Summary)), "  "))
+			fmt.Fprintf(&b, "\n%s\n%s\n", st.paint(bold, word), indented(strings.TrimSpace(Clean(a.Summary)), "  "+quote))
 		}
 	}
 	b.WriteString(amendments(st, d.Amendments, tier))
@@ -73,7 +73,7 @@ func joints(st Style, all []api.JointDoc) string {
 		if j.Verdict != agency.JointPass {
 			color = yellow
 		}
-		fmt.Fprintf(&b, "  %s: %s", j.Workstream, st.paint(color, j.Verdict))
+		fmt.Fprintf(&b, "  %s: %s", j.Workstream, st.paint(color, Line(j.Verdict)))
 		if len(j.FailedScopes) > 0 {
 			fmt.Fprintf(&b, ", to be done again: %s", agency.JoinIDs(j.FailedScopes, ", "))
 		}
@@ -82,7 +82,7 @@ func joints(st Style, all []api.JointDoc) string {
 			fmt.Fprintf(&b, "    the harness: %s\n", Line(j.Reason))
 		}
 		for _, r := range j.Results {
-			fmt.Fprintf(&b, "    %s  %s  %s\n", r.Scope, r.Verdict, Line(r.Notes))
+			fmt.Fprintf(&b, "    %s  %s  %s\n", r.Scope, Line(r.Verdict), Line(r.Notes))
 		}
 	}
 	return b.String()
@@ -100,7 +100,7 @@ func sliceVerdicts(st Style, all []agency.Review) string {
 		}
 		fmt.Fprintf(&b, "\n%s, attempt %d, round %d: %s: %s\n", r.ContractID, r.Attempt, r.Iteration, st.paint(color, word), Line(r.Summary))
 		for _, i := range r.Issues {
-			fmt.Fprintf(&b, "  %s, %s: %s\n", i.Severity, i.Where(), Line(i.Issue))
+			fmt.Fprintf(&b, "  %s, %s: %s\n", i.Severity, Line(i.Where()), Line(i.Issue))
 		}
 	}
 	return b.String()
