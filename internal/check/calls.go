@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"path"
@@ -12,6 +13,7 @@ import (
 
 	"agency/internal/ecosystem"
 	"agency/internal/languages"
+	"agency/internal/text"
 )
 
 // runners are those that are known, in the order in which they are asked.
@@ -332,4 +334,107 @@ func (f *finder) scripts(dir string) map[string]string {
 		}
 	}
 	return out
+}
+
+// shells are programs whose first word that is no option is a file that they read.
+var shells = set("sh", "bash", "dash", "ksh", "zsh")
+
+// interpreters do so where their first word is no option.
+var interpreters = set("python", "python3", "node", "ruby", "perl", "php")
+
+// files notes what a call reads and that is not there: the script of a shell or another
+// interpreter, the makefile, the script of a package.
+func (n *needs) files(w []string, dir string, sure bool) {
+	args := w[1:]
+	switch base := path.Base(w[0]); {
+	case shells[base]:
+		for len(args) > 0 && strings.HasPrefix(args[0], "-") && strings.Trim(args[0], "-eux") == "" {
+			args = args[1:]
+		}
+		n.first(args, dir, sure)
+	case interpreters[base] && len(args) > 0 && path.Ext(args[0]) != "":
+		n.first(args, dir, sure)
+	case base == "make" && !slices.ContainsFunc(args, func(a string) bool {
+		return strings.HasPrefix(a, "-") && a != "-C" && a != "-s" && a != "-B" && a != "-k"
+	}):
+		n.makefile(args, folderOf(w, dir), sure)
+	}
+}
+
+func (n *needs) first(args []string, dir string, sure bool) {
+	if len(args) > 0 && args[0] != "" && !strings.HasPrefix(args[0], "-") {
+		n.file(args[0], dir, sure, false)
+	}
+}
+
+// file notes a file of the repository that is not there, or cannot be run, where nothing before
+// in the line may have made it; -1: it is there, or nobody knows.
+func (n *needs) file(name, dir string, sure, runs bool) int {
+	at := path.Join(dir, name)
+	if !sure || !n.plain || n.ran || dir == ecosystem.UnknownDir || path.IsAbs(name) || !fs.ValidPath(at) || strings.ContainsAny(name, "*?[{~$") {
+		return -1
+	}
+	f := Need{Kind: NeedFile, Own: true, Need: ecosystem.Need{Name: at, Dir: "."}}
+	switch info, err := fs.Stat(n.find.repo.FS, at); {
+	case errors.Is(err, fs.ErrNotExist):
+		f.What, f.Mend = at+" is not there", "write and commit it, or set "+n.key()+" to what is there"
+	case err == nil && runs && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0:
+		f.What, f.Mend = at+" is not executable", "chmod +x "+ecosystem.Quote(at)+", git update-index --chmod=+x "+ecosystem.Quote(at)+", and commit"
+	default:
+		return -1
+	}
+	return n.add(f, sure)
+}
+
+// key is where the command is configured.
+func (n *needs) key() string { return "commands." + string(n.kind) + " in agency.yaml" }
+
+// makefile notes that there is none, where make does not know by itself how its targets are made.
+func (n *needs) makefile(args []string, dir string, sure bool) {
+	if !sure || !n.plain || n.ran || dir == ecosystem.UnknownDir {
+		return
+	}
+	looked := []string{"GNUmakefile", "makefile", "Makefile"}
+	for _, a := range args {
+		looked = append(looked, a+".*")
+	}
+	for _, name := range looked {
+		if found, err := fs.Glob(n.find.repo.FS, path.Join(dir, name)); err != nil || len(found) > 0 {
+			return
+		}
+	}
+	at := path.Join(dir, "Makefile")
+	n.add(Need{
+		Kind: NeedFile, Own: true, Need: ecosystem.Need{Name: at, In: "make", Dir: "."},
+		What: at + " is not there", Mend: "write and commit it, or set " + n.key() + " to what is there",
+	}, sure)
+}
+
+// packageScript notes that a manifest does not have the script that its manager is to run,
+// and nothing else.
+func (n *needs) packageScript(w []string, name, dir string, sure bool) {
+	if !n.plain || n.ran || !sure || dir == ecosystem.UnknownDir || slices.ContainsFunc(w, func(a string) bool { return strings.HasPrefix(a, "-") && a != "--" }) {
+		return
+	}
+	for _, of := range launchers() {
+		if of.OnlyScript == nil || !of.OnlyScript(path.Base(w[0]), name) {
+			continue
+		}
+		manifest, scripts := path.Join(dir, of.Manifest), n.find.scripts(dir)
+		said := n.find.repo.Text(manifest)
+		f := Need{Kind: NeedFile, Own: true, Need: ecosystem.Need{Name: name, In: manifest, Dir: "."}, Mend: "write the script, or set " + n.key() + " to one that is there"}
+		_, there := scripts[name]
+		switch {
+		case there || len(said) == 0 && dir != ".": // a manager looks above
+			return
+		case len(said) == 0:
+			f.What = manifest + " is not there"
+		default:
+			f.What = manifest + " has no script " + name
+			if have := slices.Sorted(maps.Keys(scripts)); len(have) > 0 {
+				f.What += ", only " + text.Few(have, 6)
+			}
+		}
+		n.add(f, sure)
+	}
 }

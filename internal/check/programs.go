@@ -23,6 +23,7 @@ const (
 	NeedProgram NeedKind = iota // in PATH, or at the path that its name is
 	NeedBin                     // of a package that is installed for Dir, or in PATH
 	NeedModule                  // one by whose name the interpreter In is told what to run
+	NeedFile                    // of the repository, or a script of its manifest: What says that it is not there
 )
 
 // Need is a program without which a command cannot do its work.
@@ -41,6 +42,9 @@ type Need struct {
 	// setup: where one of them can run, or Doubt says that something else may, nobody knows.
 	Built []int
 	Doubt bool
+	// Own tells that it may be the repository's own: what a run works on may bring it.
+	Own        bool
+	What, Mend string
 }
 
 // Needs are the programs that the commands of a checkout certainly start, in the
@@ -54,7 +58,7 @@ func Needs(cmds Commands, repo fs.FS) []Need { return readCommands(cmds, repo).f
 func readCommands(cmds Commands, repo fs.FS) needs {
 	n := needs{find: finder{repo: ecosystem.Repo{FS: repo}}}
 	for _, kind := range cmds.Kinds() {
-		n.kind, n.line, n.unsure, n.may = kind, cmds.Command(kind).Line, false, n.setup
+		n.kind, n.line, n.unsure, n.ran, n.may = kind, cmds.Command(kind).Line, false, false, n.setup
 		n.after = slices.Clone(n.after)
 		n.read(n.line, ".")
 		switch kind {
@@ -87,6 +91,8 @@ type needs struct {
 	begun []Start
 
 	unsure bool // the line says itself where programs lie
+	ran    bool // something of the line did before, and may have made files
+	plain  bool // all words of the call are known before a shell reads them
 	may         // the calls before, of the line and of setup
 	setup  may
 	built  may // those of the build, with setup
@@ -116,6 +122,7 @@ func (n *needs) stmt(s *syntax.Stmt, dir string, decides bool) string {
 	if s.Background || s.Coprocess || s.Negated {
 		decides = false
 	}
+	defer func() { n.ran = n.ran || len(s.Redirs) > 0 }()
 	switch c := s.Cmd.(type) {
 	case nil:
 		return dir
@@ -190,6 +197,7 @@ func (n *needs) call(e *syntax.CallExpr, dir string, decides bool) string {
 	if words = started(words); len(words) == 0 || builtins[words[0]] {
 		return dir
 	}
+	n.plain = !slices.ContainsFunc(e.Args, func(w *syntax.Word) bool { return !literal(w) })
 	n.starts(words, dir, decides && plain && !n.unsure)
 	return dir
 }
@@ -263,8 +271,11 @@ func set(words ...string) map[string]bool {
 func (n *needs) starts(w []string, dir string, sure bool) {
 	base := path.Base(w[0])
 	n.note(w, dir)
+	n.files(w, dir, sure)
+	defer func() { n.ran = true }()
 	if name, _, ok := n.find.scriptName(w, dir); ok {
 		n.program(w[0], dir, sure)
+		n.packageScript(w, name, dir, sure)
 		n.follow(base, name, dir, sure)
 		return
 	}
@@ -302,8 +313,8 @@ func (n *needs) ofLanguage(of ecosystem.Programs, w []string, dir string, sure b
 	if of.Modules != nil {
 		if modules, quiet, ok := of.Modules(w); ok {
 			n.program(w[0], dir, sure)
-			for _, m := range modules {
-				n.add(Need{Kind: NeedModule, Need: ecosystem.Need{Name: m, In: w[0], Dir: dir}}, sure)
+			for i, m := range modules {
+				n.add(Need{Kind: NeedModule, Need: ecosystem.Need{Name: m, In: w[0], Dir: dir}, Own: !quiet && i == len(modules)-1}, sure)
 			}
 			n.installed = n.installed || !quiet
 			return true
@@ -335,7 +346,7 @@ func (n *needs) program(name, dir string, sure bool) int {
 	case !path.IsAbs(name) && (slices.Contains(programs().Wrappers, base) || ofPackages(name)):
 		return n.add(Need{Need: ecosystem.Need{Name: name, Dir: dir}}, sure)
 	}
-	return -1
+	return n.file(name, dir, sure, true)
 }
 
 func ofPackages(name string) bool {

@@ -17,6 +17,8 @@ func TestNeeds(t *testing.T) {
 	repo := fstest.MapFS{
 		"package.json":     {Data: []byte(`{"scripts": {"pretest": "eslint .", "test": "tape test/*.js | tap-spec", "unit": "cross-env A=1 mocha", "all": "npm run unit && yarn fmt", "fmt": "prettier .", "ci": "npm ci && jest", "empty": ""}}`)},
 		"web/package.json": {Data: []byte(`{"scripts": {"test": "ava"}}`)},
+		"Makefile":         {},
+		"run-tests":        {Mode: 0o755},
 	}
 	module := func(name, in, dir string) check.Need {
 		return check.Need{Kind: check.NeedModule, Need: ecosystem.Need{Name: name, In: in, Dir: dir}}
@@ -48,7 +50,7 @@ func TestNeeds(t *testing.T) {
 		"yarn jest":                    {program("yarn"), {Kind: check.NeedBin, Need: ecosystem.Need{Name: "jest", Dir: "."}}},
 		"python3 -m pytest -q":         {program("python3"), module("pytest", "python3", ".")},
 		"cd py && python -m coverage run -m pytest": {program("python"), module("coverage", "python", "py"), module("pytest", "python", "py")},
-		"python3 -m mine.tests":                     {program("python3")},
+		"python3 -m mine.tests":                     {program("python3"), {Kind: check.NeedModule, Need: ecosystem.Need{Name: "mine", In: "python3", Dir: "."}, Own: true}},
 		".venv/bin/python -m pytest":                {{Need: ecosystem.Need{Name: ".venv/bin/python", Dir: "."}}, module("pytest", ".venv/bin/python", ".")},
 		"python3 -m unittest && pytest":             {program("python3"), program("pytest")},
 		"go test ./... && (cd r && cargo test)":     {program("go"), program("cargo")},
@@ -110,7 +112,7 @@ func TestNeedsBehindSetup(t *testing.T) {
 // own line, where it is of setup, and perhaps where it builds. Each command says what it
 // needs, and after which others.
 func TestNeedsBehindUnknownPrograms(t *testing.T) {
-	repo := fstest.MapFS{"package.json": {Data: []byte(`{"scripts": {"build": "own-scripts build", "test": "own-scripts test && npm run size", "size": "own-limit"}}`)}}
+	repo := fstest.MapFS{"package.json": {Data: []byte(`{"scripts": {"build": "own-scripts build", "test": "own-scripts test && npm run size", "size": "own-limit"}}`)}, "types": {Mode: 0o755}, "setup.sh": {Mode: 0o755}}
 	for name, tt := range map[string]struct {
 		cmds check.Commands
 		want []string

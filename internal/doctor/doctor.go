@@ -265,7 +265,7 @@ func (m Machine) checkCommands() []Finding {
 	for _, l := range m.Lacks {
 		level, says := warn, "cannot start"
 		switch {
-		case l.Refused():
+		case l.Refused(), l.Own && !l.Perhaps && (l.Command == agency.CheckTest || l.Command == agency.CheckSetup):
 			level = bad
 		case l.Perhaps:
 			says = "may be unable to start, unless the build brings what is missing"

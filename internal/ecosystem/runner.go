@@ -170,6 +170,8 @@ type Launchers struct {
 	Around     func(starter, name string) []string
 	Scripts    func(manifest []byte) map[string]string
 	ScriptName func(words []string, scripts map[string]string) (name string, at int, ok bool)
+	// OnlyScript tells that a starter starts nothing else by that name.
+	OnlyScript func(starter, name string) bool
 	// InPlace is the text of a script, in place of the words by which a call starts it.
 	InPlace func(c Call, scripts map[string]string, text string) string
 }

@@ -88,7 +88,7 @@ type Lack struct {
 
 // Refused tells whether no run begins without it.
 func (l Lack) Refused() bool {
-	return !l.Perhaps && (l.Command == agency.CheckTest || l.Command == agency.CheckSetup)
+	return !l.Perhaps && !l.Own && (l.Command == agency.CheckTest || l.Command == agency.CheckSetup)
 }
 
 func (l Lack) command() string { return fmt.Sprintf("commands.%s `%s`", l.Command, l.Line) }
@@ -179,6 +179,9 @@ func (b Base) probe(ctx context.Context, m *ecosystem.Machine, needs []check.Nee
 // there is the shell that tells whether a need is met.
 func there(n check.Need) string {
 	name := ecosystem.Quote(n.Name)
+	if n.Kind == check.NeedFile { // that was looked for
+		return "false"
+	}
 	found := "command -v " + name + " >/dev/null 2>&1"
 	if strings.Contains(n.Name, "/") {
 		found = "test -x " + name
@@ -201,6 +204,8 @@ func lacking(m *ecosystem.Machine, n check.Need) (what, mend string) {
 		by = ", which " + n.Script + " starts,"
 	}
 	switch {
+	case n.Kind == check.NeedFile:
+		return n.What, n.Mend
 	case n.Kind == check.NeedModule:
 		for _, of := range programs() {
 			if of.LacksModule != nil {

@@ -11,7 +11,8 @@ import (
 func launchers() ecosystem.Launchers {
 	return ecosystem.Launchers{
 		Launches: launches, Manifest: "package.json", Starters: append([]string{"bun"}, managers...), Around: around,
-		Scripts: packageScripts, ScriptName: scriptName, InPlace: inPlace,
+		OnlyScript: func(starter, name string) bool { return starter == npm && name != "start" && name != "env" },
+		Scripts:    packageScripts, ScriptName: scriptName, InPlace: inPlace,
 	}
 }
 

@@ -69,7 +69,11 @@ func project() ecosystem.Project {
 				return ecosystem.Quote(n.In) + " -c " + ecosystem.Quote(findModule) + " " + ecosystem.Quote(n.Name) + " >/dev/null 2>&1; test $? -ne 93"
 			},
 			LacksModule: func(m *ecosystem.Machine, n ecosystem.Need) (what, mend string) {
-				return fmt.Sprintf("%s has no module %s%s", n.In, n.Name, inVenv(m, n.Dir)), installer(m, n)
+				what = fmt.Sprintf("%s has no module %s%s", n.In, n.Name, inVenv(m, n.Dir))
+				if !slices.Contains(programModules, n.Name) {
+					return what, "install what brings it, or write it"
+				}
+				return what, installer(m, n)
 			},
 			LacksProgram: func(m *ecosystem.Machine, n ecosystem.Need, by string, _ bool) (what, mend string) {
 				if !venvTools[n.Name] {
@@ -109,10 +113,12 @@ func modules(words []string) (out []string, quiet, ok bool) {
 			continue
 		}
 		name := words[i+1]
-		if quiet = slices.Contains(programModules, name); quiet {
-			out = append(out, name)
+		top, _, _ := strings.Cut(name, ".") // to find another one imports it
+		library := name == "unittest" || name == "doctest"
+		if top != "" && !library {
+			out = append(out, top)
 		}
-		quiet = quiet || name == "unittest" || name == "doctest"
+		quiet = library || slices.Contains(programModules, name)
 		if name != "coverage" {
 			break
 		}

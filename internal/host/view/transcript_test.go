@@ -6,12 +6,13 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/report"
 )
 
 // The results of a conversation that people gave name them, also where the same is asked again.
 func TestWhoAnsweredIsNamed(t *testing.T) {
 	gate := func(of agency.ContractID, body, by string) agency.Gate {
-		return agency.Gate{Kind: agency.GateQuestion, ContractID: of, Body: body, Decision: agency.Decision{Verb: agency.Approve, By: by}}
+		return agency.Gate{Kind: agency.GateQuestion, ContractID: of, Body: report.Quote(body), Decision: agency.Decision{Verb: agency.Approve, By: by}}
 	}
 	gates := []agency.Gate{gate("other", "Which?", "eve"), gate("main", "Which?", "ann"), gate("main", "Which?\n\nscaffolder asks this", "bob"), {Kind: agency.GateQuestion, ContractID: "main", Body: "Why?"}}
 	ask := func(id, question string) api.MessageLine {
