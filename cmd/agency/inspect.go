@@ -23,7 +23,7 @@ type inspectFlags struct {
 	tier, brief, contract, transcript, thread string
 	sarif                                     string
 	messages, decisions, plan, report, json   bool
-	quality, checks                           bool
+	quality, checks, verbose                  bool
 }
 
 // settledDoc is what the agents of a run settled between them.
@@ -42,6 +42,9 @@ func inspectCommand(a *app) *cobra.Command {
 			if f.tier != "" && !slices.Contains([]string{"t1", "t2", "t3", "t4", "t5"}, f.tier) {
 				return usage("--tier %s: want t1, t2, t3, t4 or t5", f.tier)
 			}
+			if f.verbose && !f.checks {
+				return usage("--verbose goes with --checks")
+			}
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				return a.inspect(cmd.Context(), v, run, f, cmd.Flags().Changed("transcript"))
 			})
@@ -49,7 +52,8 @@ func inspectCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
-	cmd.Flags().BoolVar(&f.checks, "checks", false, "what was checked, and the end of what each check printed; with --json all that is kept of it")
+	cmd.Flags().BoolVar(&f.checks, "checks", false, "the checks of what was verified last, those that fail with the end of what they printed; then trials and earlier ones. With --contract of one")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "with --checks: every check in its order, with all that is kept of its output")
 	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, how far each has come, dead letters and conflicts")
 	cmd.Flags().BoolVar(&f.decisions, "decisions", false, "what the agents decided together: each key with its value, why and by whom; and the names that only one contract may take")
 	cmd.Flags().StringVar(&f.thread, "thread", "", "all that was said in the thread of the message `ID`")
@@ -73,7 +77,7 @@ func (f inspectFlags) extent() api.Extent {
 	switch f {
 	case inspectFlags{contract: f.contract}:
 		return api.Tree
-	case inspectFlags{contract: f.contract, checks: true, json: f.json}:
+	case inspectFlags{contract: f.contract, checks: true, json: f.json, verbose: f.verbose}:
 		return api.Checks
 	}
 	return api.Whole
@@ -122,7 +126,7 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		}
 	}
 	if f.checks {
-		return a.show(f.json, doc.Receipts, func() string { return tui.Checks(a.style, doc) })
+		return a.show(f.json, doc.Receipts, func() string { return tui.Checks(a.style, doc, f.verbose) })
 	}
 	if f.tier != "" {
 		return a.show(f.json, doc, func() string { return a.tier(doc, agency.Tier(f.tier)) })

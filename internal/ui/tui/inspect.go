@@ -315,46 +315,108 @@ func receipts(st Style, rs []api.ReceiptDoc) string {
 	return out
 }
 
-// mostOutput and mostGreen are how many lines of a check's output are shown: of one that does not
-// pass, and of one that does.
-const mostOutput, mostGreen = 40, 5
+// mostOutput is how many lines of a check's output are shown of one that does not pass.
+const mostOutput = 40
 
-// Checks are the checks of a run, each with the end of what it printed.
-func Checks(st Style, d api.InspectDoc) string {
+// Checks are the checks of what was verified last, a line each: those that do not pass first, with
+// the end of what they printed; then what ran before, on the base, or as a trial. Verbose are all
+// in their order, each with all that is kept of its output.
+func Checks(st Style, d api.InspectDoc, verbose bool) string {
 	if len(d.Receipts) == 0 {
 		return "no check has run yet\n"
 	}
-	var b strings.Builder
-	for _, r := range d.Receipts {
-		how, color, most := "passes", green, mostGreen
-		if r.Red != nil || r.ExitCode != 0 || r.Cause != "" {
-			how, color, most = fmt.Sprintf("exit code %d", r.ExitCode), red, mostOutput
-		}
-		if r.Cause != "" {
-			how += ", " + Line(r.Cause)
-		}
-		if n := r.Passed + r.Failed + r.Skipped; n > 0 {
-			how += fmt.Sprintf(", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
-		}
-		where := Line(cmp.Or(r.Stage, "-")) + " of " + cmp.Or(string(r.Contract), string(d.ID))
-		fmt.Fprintf(&b, "\n%s  %s  %s  %s\n", st.paint(bold, string(r.Kind)), Line(r.Command), st.paint(color, how), st.paint(dim, fmt.Sprintf("(%s, tree %s, %.1f s)", where, r.Tree.Short(), r.Seconds)))
-		if r.Red != nil {
-			for _, t := range r.Red.Tests {
-				fmt.Fprintf(&b, "  %s\n", st.paint(red, "failed: "+Line(t.String())))
-			}
-		}
-		lines := strings.Split(strings.TrimSpace(Clean(agency.PlainOutput(r.Output))), "\n")
-		if n := len(lines) - most; n > 1 {
-			fmt.Fprintf(&b, "  %s\n", st.paint(dim, fmt.Sprintf("+%d lines before, agency inspect %s --checks --json", n, shortRun(d.ID))))
-			lines = lines[n:]
-		}
-		for _, l := range lines {
-			if l != "" {
-				fmt.Fprintf(&b, "  | %s\n", l)
-			}
+	var failed, passed, others strings.Builder
+	last := lastChecks(d.Receipts)
+	for i, r := range d.Receipts {
+		switch {
+		case verbose:
+			fmt.Fprintf(&failed, "\n%s%s", checkLine(st, d.ID, r), printed(st, d.ID, r, 0))
+		case !last[i]:
+			others.WriteString("  " + checkLine(st, d.ID, r))
+		case isRed(r):
+			fmt.Fprintf(&failed, "\n%s%s", checkLine(st, d.ID, r), printed(st, d.ID, r, mostOutput))
+		default:
+			passed.WriteString(checkLine(st, d.ID, r))
 		}
 	}
-	return strings.TrimPrefix(b.String(), "\n")
+	out := failed.String()
+	if passed.Len() > 0 {
+		out += "\n" + passed.String()
+	}
+	if others.Len() > 0 {
+		out += "\n" + st.paint(bold, "Before, on the base, and in trials of the tests; what fails here says nothing of what was verified last:") + "\n" + others.String()
+	}
+	if !verbose {
+		out += "\n" + st.paint(dim, fmt.Sprintf("all output: agency inspect %s --checks --verbose", shortRun(d.ID))) + "\n"
+	}
+	return strings.TrimPrefix(out, "\n")
+}
+
+func isRed(r api.ReceiptDoc) bool { return r.Red != nil || r.ExitCode != 0 || r.Cause != "" }
+
+// lastChecks are the last of each check of a contract on what was to be integrated; of a contract
+// of which nothing was verified yet, those of its agent.
+func lastChecks(all []api.ReceiptDoc) map[int]bool {
+	verified := map[agency.ContractID]bool{}
+	counts := func(r api.ReceiptDoc) bool {
+		return r.Trial == "" && r.Stage != agency.StageBase && r.Stage != agency.StageWork
+	}
+	for _, r := range all {
+		verified[r.Contract] = verified[r.Contract] || counts(r)
+	}
+	type check struct {
+		of   agency.ContractID
+		kind agency.CheckKind
+		line string
+	}
+	at := map[check]int{}
+	for i, r := range all {
+		if counts(r) || !verified[r.Contract] && r.Stage == agency.StageWork {
+			at[check{r.Contract, r.Kind, r.Command}] = i
+		}
+	}
+	last := make(map[int]bool, len(at))
+	for _, i := range at {
+		last[i] = true
+	}
+	return last
+}
+
+// checkLine is a check with how it ended, and on what it ran.
+func checkLine(st Style, run agency.RunID, r api.ReceiptDoc) string {
+	how, color := "passes", green
+	if isRed(r) {
+		how, color = fmt.Sprintf("exit code %d", r.ExitCode), red
+	}
+	if r.Cause != "" {
+		how += ", " + Line(r.Cause)
+	}
+	if n := r.Passed + r.Failed + r.Skipped; n > 0 {
+		how += fmt.Sprintf(", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
+	}
+	where := Line(cmp.Or(r.Trial, r.Stage, "-")) + " of " + cmp.Or(string(r.Contract), string(run))
+	return fmt.Sprintf("%s  %s  %s  %s\n", st.paint(bold, string(r.Kind)), Line(r.Command), st.paint(color, how), st.paint(dim, fmt.Sprintf("(%s, tree %s, %.1f s)", where, r.Tree.Short(), r.Seconds)))
+}
+
+// printed are the failed tests of a check and the end of what it printed; most 0: all of it.
+func printed(st Style, run agency.RunID, r api.ReceiptDoc, most int) string {
+	var b strings.Builder
+	if r.Red != nil {
+		for _, t := range r.Red.Tests {
+			fmt.Fprintf(&b, "  %s\n", st.paint(red, "failed: "+Line(t.String())))
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(Clean(agency.PlainOutput(r.Output))), "\n")
+	if n := len(lines) - most; most > 0 && n > 1 {
+		fmt.Fprintf(&b, "  %s\n", st.paint(dim, fmt.Sprintf("+%d lines before, agency inspect %s --checks --verbose", n, shortRun(run))))
+		lines = lines[n:]
+	}
+	for _, l := range lines {
+		if l != "" {
+			fmt.Fprintf(&b, "  | %s\n", l)
+		}
+	}
+	return b.String()
 }
 
 func landings(st Style, ls []api.LandingDoc) string {

@@ -13,7 +13,7 @@ func TestAgentsMakeNoLinesOfAView(t *testing.T) {
 	d := texttest.Plant[api.InspectDoc]("Goal", "Answer", "Agent")
 	g := texttest.Plant[agency.Gate]("Body")
 	for name, got := range map[string]string{
-		"inspect": Inspect(Style{}, d), "checks": Checks(Style{}, d), "anomalies": Anomalies(Style{}, d, nil, g),
+		"inspect": Inspect(Style{}, d), "checks": Checks(Style{}, d, false) + Checks(Style{}, d, true), "anomalies": Anomalies(Style{}, d, nil, g),
 		"gate": Gate(Style{}, g, ""), "notice": GateNotice(g),
 	} {
 		texttest.Check(t, name, got)

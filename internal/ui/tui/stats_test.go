@@ -63,15 +63,40 @@ func TestChecks(t *testing.T) {
 				`{"Action":"fail","Package":"p","Test":"TestY","Elapsed":0}` + "\n" + `{"Action":"mine"}` + "\nmake: failed\n",
 		},
 	}
-	got := Checks(Style{}, d)
+	got := Checks(Style{}, d, true)
 	for _, want := range []string{
 		"test  make test  exit code 1, passed 1, failed 1, skipped 0  (claim of main, tree 0123456789, 1.5 s)\n  failed: TestX\n",
-		"  +21 lines before, agency inspect abcdefgh --checks --json\n", "  | the end\n\n", "build  make  passes  (- of make-it-abcdefgh", "  | built\n",
+		"  | the end\n\n", "build  make  passes  (- of make-it-abcdefgh", "  | built\n",
 		"  | y_test.go:3: want <1>\n  | {\"Action\":\"mine\"}\n  | make: failed\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
+	}
+	if n := strings.Count(got, "| a line"); n != 60 {
+		t.Errorf("%d lines of all output", n)
+	}
+	d.Receipts = append(d.Receipts,
+		api.ReceiptDoc{Kind: agency.CheckTest, Command: "make test", Contract: "main", Stage: "base"},
+		api.ReceiptDoc{Kind: agency.CheckTest, Command: "make test", Contract: "main", Stage: "cut", Trial: "trial with the change cut out", ExitCode: 2, Output: "cut"},
+		api.ReceiptDoc{Kind: agency.CheckTest, Command: "make test", Contract: "add", Stage: "claim", ExitCode: 1, Output: "long ago"},
+		api.ReceiptDoc{Kind: agency.CheckTest, Command: "make test", Contract: "add", Stage: "claim"},
+	)
+	got = Checks(Style{}, d, false)
+	at := 0
+	for _, want := range []string{
+		"test  make test  exit code 1, passed 1, failed 1, skipped 0  (claim of main,", "  +21 lines before, agency inspect abcdefgh --checks --verbose\n", "| make: failed\n",
+		"\nbuild  make  passes", "\ntest  make test  passes  (claim of add,", "\nBefore, on the base, and in trials", "\n  test  make test  passes  (base of main,",
+		"\n  test  make test  exit code 2  (trial with the change cut out of main,", "\n  test  make test  exit code 1  (claim of add,", "agency inspect abcdefgh --checks --verbose",
+	} {
+		i := strings.Index(got[at:], want)
+		if i < 0 {
+			t.Fatalf("no %q where it belongs in:\n%s", want, got)
+		}
+		at += i
+	}
+	if strings.Contains(got, "| cut") || strings.Contains(got, "long ago") || strings.Contains(got, "| built") {
+		t.Errorf("output of what nobody needs:\n%s", got)
 	}
 	if n := strings.Count(got, "| a line"); n != mostOutput-1 {
 		t.Errorf("%d lines of output", n)
