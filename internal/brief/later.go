@@ -138,11 +138,11 @@ const (
 // endings.
 func (r Reminder) Text(role roster.Role, agent roster.Persona) (string, error) {
 	view := struct {
-		Review, Plan bool
-		Endings      string
+		Review, Plan, Reports bool
+		Endings               string
 	}{Review: role.Offers("submit_review"), Plan: role.Offers("submit_plan")}
 	if agent.Name != "" {
-		view.Endings = strings.Join(agent.Endings(), " or ")
+		view.Endings, view.Reports = strings.Join(agent.Endings(), " or "), !agent.Member
 	}
 	return execute(string(r)+".md", view)
 }

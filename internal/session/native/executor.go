@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -139,12 +140,24 @@ func (c executor) work(ctx context.Context, d *done) error {
 	if err := c.runLast(ctx, d); err != nil {
 		return err
 	}
-	if _, claims := c.kit.find("signal_complete"); claims && len(d.Calls) == 0 && c.turn.Stop == llm.StopEndTurn && c.turn.Said {
-		if err := session.Said(ctx, &d.Effects, c.turn.call.Words(), c.Setup.Commands); err != nil {
+	if len(d.Calls) == 0 && c.turn.Stop == llm.StopEndTurn && c.turn.Said {
+		if err := c.said(ctx, d, c.turn.call.Words()); err != nil {
 			return err
 		}
 	}
 	c.conclude(d)
+	return nil
+}
+
+// said is what a last word without a call comes to: a claim; and of who was reminded of the tool
+// by which it answers, and says its answer again, that answer.
+func (c executor) said(ctx context.Context, d *done, words string) error {
+	if _, claims := c.kit.find("signal_complete"); claims {
+		return session.Said(ctx, &d.Effects, words, c.Setup.Commands)
+	}
+	if _, answers := c.kit.find("final_report"); answers && d.st.Reminded && d.End == nil && (!c.Setup.Persona.JSON || json.Valid([]byte(words))) {
+		d.End = &session.Outcome{Kind: session.Reported, Report: words, Tree: d.Tree}
+	}
 	return nil
 }
 

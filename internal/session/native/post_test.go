@@ -66,6 +66,26 @@ func TestAgentAnswersAndIsAskedAgain(t *testing.T) {
 	k.checkBooks("after being asked again")
 }
 
+// An answer in plain words, said again after the reminder, is the answer, and it may be asked more;
+// words that are no JSON are none where that is wanted.
+func TestAgentAnswersInPlainWords(t *testing.T) {
+	words := []any{calls("read_file", `{"path":"main.txt"}`), says("It says one."), says("It says ONE."), calls("final_report", `{"report":"And two."}`)}
+	k, s := posted(t, roster.Persona{Text: "I am Ann.", Tools: []string{"read_file"}}, agency.Post{Reached: agency.ReachedRun}, words...)
+	out := k.must(s)
+	if out.Kind != session.Reported || out.Report != "It says ONE." || out.Turns != 3 {
+		t.Fatalf("ended %+v", out)
+	}
+	s.Part, s.Answer = 2, &session.Answer{ToolUse: out.ToolUse, Say: "What else?"}
+	if out = k.must(s); out.Report != "And two." {
+		t.Errorf("asked again: %+v", out)
+	}
+	checkRequests(t, k.model)
+	k, s = posted(t, roster.Persona{Text: "I am Ann.", JSON: true}, agency.Post{Reached: agency.ReachedRun}, words[1:3]...)
+	if out := k.must(s); out.Cause != session.CauseNoEnding {
+		t.Errorf("no JSON: %+v", out)
+	}
+}
+
 // Calls of one turn park a session together; a word to its team parks it alone, and what
 // comes beside it is refused.
 func TestAgentAsksAndSpeaks(t *testing.T) {
