@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,8 +59,6 @@ func agencyUsage(cmd *cobra.Command, err error) error {
 	return wrapUsage(err, cmd.CommandPath()+" --help")
 }
 
-func oneRun(cmd *cobra.Command, args []string) error { return exactly(1)(cmd, args) }
-
 // exactly wants so many arguments, the first that the command's usage names.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -91,12 +91,16 @@ func none(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.KindInvalid, "%s: it takes no arguments, and here is %q", cmd.Name(), args[0]).WithMend("%s", usageOf(cmd))
 	}
 	var known []string
+	said := ""
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			known = append(known, sub.Name())
 		}
+		if slices.Contains(sub.SuggestFor, args[0]) { // as other programs call it
+			said = fmt.Sprintf(" (did you mean %s?)", sub.Name())
+		}
 	}
-	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), text.Suggestion(args[0], known))
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), cmp.Or(said, text.Suggestion(args[0], known)))
 }
 
 // usageOf is how a command is typed, without its flags.

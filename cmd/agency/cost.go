@@ -29,7 +29,7 @@ that was more.`
 func costCommand(a *app) *cobra.Command {
 	var asJSON, asCSV bool
 	cmd := &cobra.Command{
-		Use: "cost [RUN]", Short: "Show tokens and money by model, contract, agent, role, tier and hour", Long: longCost, Args: atMostOne,
+		Use: "cost [RUN]", SuggestFor: []string{"usage", "spent"}, Short: "Show tokens and money by model, contract, agent, role, tier and hour", Long: longCost, Args: atMostOne,
 		Example: "  agency cost k3f9d2ab\n  agency cost k3f9d2ab --csv > cost.csv",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {

@@ -35,7 +35,7 @@ type settledDoc struct {
 func inspectCommand(a *app) *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
-		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
+		Use: "inspect [RUN]", SuggestFor: []string{"show", "describe", "get"}, Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
 		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --checks\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --quality\n  agency inspect k3f9d2ab --sarif findings.sarif\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {

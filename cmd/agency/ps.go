@@ -15,7 +15,7 @@ import (
 func psCommand(a *app) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
-		Use: "ps", Short: "List the runs of this repository, or of all", Args: none,
+		Use: "ps", SuggestFor: []string{"list", "ls", "status", "runs"}, Short: "List the runs of this repository, or of all", Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list := a.runs
 			if all {

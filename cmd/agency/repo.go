@@ -15,6 +15,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/preview"
+	"agency/internal/text"
 	"agency/internal/ui/tui"
 )
 
@@ -178,7 +179,7 @@ func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 	case len(fits) == 0 && number != 0:
 		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "no run here has the number %d", number).WithMend("agency ps; more of an id than its digits names it")
 	case len(fits) == 0:
-		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "run %s is not known here", name).WithMend("agency ps")
+		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "run %s is not known here%s", name, nearest(runs, name)).WithMend("agency ps")
 	case len(fits) > 1:
 		var ids []string
 		for _, r := range fits[max(0, len(fits)-mostNamed):] {
@@ -188,6 +189,16 @@ func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 		return api.RunDoc{}, usage("run %s: %d runs are called like that, the newest first: %s", name, len(fits), strings.Join(ids, ", "))
 	}
 	return fits[0], nil
+}
+
+// nearest is the run that may be meant by a name that is none; a run is named by the end of its id, too.
+func nearest(runs []api.RunDoc, name string) string {
+	var known []string
+	for _, r := range slices.Backward(runs) {
+		id := string(r.ID)
+		known = append(known, id, id[strings.LastIndex(id, "-")+1:])
+	}
+	return text.Suggestion(name, known)
 }
 
 // preview is the repository without its host.

@@ -100,7 +100,7 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 func undoCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "undo [RUN]", Short: "Take back what a run merged, by a commit that reverts it", Args: atMostOne,
+		Use: "undo [RUN]", SuggestFor: []string{"revert", "rollback"}, Short: "Take back what a run merged, by a commit that reverts it", Args: atMostOne,
 		Long: `Takes back what a run has merged into its branch: a run of its own reverts the merge, has what comes of
 that verified, and asks at its merge gate before it is merged. What changed since in the same places is a
 conflict: it is named, and nothing is touched. Checks that fail without it, the build

@@ -15,7 +15,7 @@ import (
 func rmCommand(a *app) *cobra.Command {
 	var older string
 	cmd := &cobra.Command{
-		Use: "rm RUN | rm --older 30d", Short: "Remove finished runs: record, workspaces and branch", Args: atMostOne,
+		Use: "rm RUN | rm --older 30d", SuggestFor: []string{"delete", "remove"}, Short: "Remove finished runs: record, workspaces and branch", Args: atMostOne,
 		Long:    "Removes the record, the workspaces and the branch of runs that have ended. What they merged stays.",
 		Example: "  agency rm k3f9d2ab\n  agency rm --older 30d",
 		RunE: func(cmd *cobra.Command, args []string) error {

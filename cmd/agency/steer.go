@@ -72,10 +72,19 @@ func because(reason string) string {
 	return ": " + tui.Line(reason)
 }
 
+// withoutRun is what a command does that names no run.
+const withoutRun = "Without RUN it asks on a terminal about the one\nrun that it may be about; where there are several, and without a terminal, it lists them, each with its\ncommand, and ends with code 3."
+
 func pauseCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "pause RUN", Short: "Stop a run at its next turn boundary", Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error { return pauseRun(cmd.Context(), a, args[0]) },
+		Use: "pause [RUN]", Short: "Stop a run at its next turn boundary", Args: atMostOne, Long: "Stops a run as its agents end their turns. " + withoutRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := meant(cmd.Context(), a, args, pausable, false)
+			if err != nil || name == "" {
+				return err
+			}
+			return pauseRun(cmd.Context(), a, name)
+		},
 	}
 }
 
@@ -93,8 +102,15 @@ func pauseRun(ctx context.Context, a *app, name string) error {
 
 func cancelCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel RUN", Short: "End a run; its branch and record stay", Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error { return cancelRun(cmd.Context(), a, args[0]) },
+		Use: "cancel [RUN]", Short: "End a run; its branch and record stay", Args: atMostOne, SuggestFor: []string{"stop", "kill", "abort"},
+		Long: "Ends a run; its branch and record stay. " + withoutRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := meant(cmd.Context(), a, args, cancellable, false)
+			if err != nil || name == "" {
+				return err
+			}
+			return cancelRun(cmd.Context(), a, name)
+		},
 	}
 }
 
@@ -231,9 +247,13 @@ func meant(ctx context.Context, a *app, args []string, of candidates, asJSON boo
 	return "", err
 }
 
-// Which runs go on, are rebased, merged and taken back.
+// Which runs go on, are paused, ended, rebased, merged and taken back.
 var (
-	resumable = candidates{"resume", "let go on run", "no run is paused or interrupted", func(r api.RunDoc, _ []api.RunDoc) bool {
+	pausable = candidates{"pause", "pause run", "no run is at work", func(r api.RunDoc, _ []api.RunDoc) bool {
+		return !r.State.Final() && r.State != agency.StatePaused && r.State != agency.StateInterrupted
+	}}
+	cancellable = candidates{"cancel", "end run", "no run is open", func(r api.RunDoc, _ []api.RunDoc) bool { return !r.State.Final() }}
+	resumable   = candidates{"resume", "let go on run", "no run is paused or interrupted", func(r api.RunDoc, _ []api.RunDoc) bool {
 		return r.State == agency.StatePaused || r.State == agency.StateInterrupted
 	}}
 	rebasable = candidates{"resume --rebase", "rebase run", "no run waits at its merge gate or ended on its branch", func(r api.RunDoc, all []api.RunDoc) bool {

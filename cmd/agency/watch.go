@@ -66,7 +66,7 @@ func turns(a *app, v turn.Recorder, run agency.RunID, l levels) *turn.Teller {
 func watchCommand(a *app) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
-		Use: "watch [RUN]", Short: "Follow a run; Ctrl-C only leaves", Args: atMostOne,
+		Use: "watch [RUN]", SuggestFor: []string{"logs", "log", "tail", "follow", "attach"}, Short: "Follow a run; Ctrl-C only leaves", Args: atMostOne,
 		Long:    "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --quiet, --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event. What an agent says is shown while it says it, on terminals alone.\nOn a terminal the steps of a tiered run have a word each: PLAN_START and PLAN_DONE (the visionary plans),\nLEAD_START, BOUNDS_READY, SYNTH_DONE and LEAD_DONE (a lead parts and joins the design), SPEC_START and SPEC_DONE\n(a specialist's part), MESH_START and MESH_DONE (a squad lead parts its tasks), SWARM_START (they begin), START,\nDONE, FAIL, RETRY (an implementer; START and DONE with --verbose), VERIFY_START and VERDICT (verifiers judge),\nACCEPT (the visionary judges the whole). Else an event's type stands there. --verbose is the default where the\nrun's visibility.log_level is verbose.",
 		Example: "  agency watch k3f9d2ab --verbose\n  agency watch k3f9d2ab --since 10m\n  agency watch k3f9d2ab --json | jq .summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
