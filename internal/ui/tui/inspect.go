@@ -29,9 +29,6 @@ func Inspect(st Style, d api.InspectDoc) string {
 		return b.String() + answered(st, d)
 	}
 	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", Line(d.Branch), d.Base.Short(), Line(d.Target))
-	if d.Merged != "" {
-		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
-	}
 	b.WriteString(follows(d.RunDoc))
 	fmt.Fprintf(&b, "  cost    %s\n", spentBy(d.RunDoc))
 	of := about(d)

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	"agency/internal/agency"
@@ -27,4 +28,13 @@ func TestAgentsMakeNoLinesOfAView(t *testing.T) {
 	}
 	d.Agent = "x"
 	texttest.Check(t, "answered", Inspect(Style{}, d))
+}
+
+// A merge is said once, by its row.
+func TestInspectSaysOfAMergeOnce(t *testing.T) {
+	var d api.InspectDoc
+	d.Merged, d.Landings = "0123456789abcdef", []api.LandingDoc{{Commit: "0123456789abcdef", Branch: "main"}}
+	if got := Inspect(Style{}, d); strings.Count(got, "0123456789") != 1 {
+		t.Errorf("it says:\n%s", got)
+	}
 }
