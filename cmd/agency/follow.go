@@ -445,7 +445,8 @@ func summary(d api.RunDoc, answers bool) string {
 		s += fmt.Sprintf("  merge it with: agency merge %s\n", id)
 	case d.State == agency.StateWaiting && answers:
 		for _, g := range d.Gates {
-			s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", string(g.ID)+where, string(g.ID)+where)
+			id := string(g.ID) + where
+			s += fmt.Sprintf("  answer with: %s\n               %s\n", tui.AnswerWith(agency.Approve, g.Kind, id), tui.AnswerWith(agency.Reject, g.Kind, id))
 		}
 	case len(d.Next) > 0:
 		s += tui.Next(tui.Style{}, d.Next, where)

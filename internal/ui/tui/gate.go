@@ -299,6 +299,26 @@ func Answers(g agency.Gate) []Answer {
 	}
 }
 
+// AnswerKeys are the keys that answer a gate of a kind.
+func AnswerKeys(kind agency.GateKind) []string {
+	if kind == agency.GateQuestion {
+		return []string{"a answer", "r no answer"}
+	}
+	return []string{"a approve", "r reject"}
+}
+
+// AnswerWith is the command that answers a gate by a verb.
+func AnswerWith(verb agency.Verb, kind agency.GateKind, gate string) string {
+	command := fmt.Sprintf("agency %s %s", verb, gate)
+	switch {
+	case verb == agency.Reject: // some take none, and none is in the way of a copy
+		return command + " --reason TEXT"
+	case kind == agency.GateQuestion:
+		return command + " --note TEXT"
+	}
+	return command
+}
+
 // WantsReason tells whether whoever rejects a gate is to say why: somebody acts on it.
 func WantsReason(g agency.Gate) bool {
 	return slices.ContainsFunc(Answers(g), func(a Answer) bool {
@@ -392,10 +412,7 @@ func Waits(st Style, all []Waiting, verb agency.Verb, now time.Time) string {
 	}
 	t := choices{table: table{head: []string{"GATE", "WAITS", strings.ToUpper(string(verb)) + " WITH", "WHAT"}}}
 	for _, w := range all {
-		command := fmt.Sprintf("agency %s %s", verb, w.Gate.ID)
-		if verb == agency.Reject { // some take none, and none is in the way of a copy
-			command += " --reason TEXT"
-		}
+		command := AnswerWith(verb, w.Gate.Kind, string(w.Gate.ID))
 		waits := age(now.Sub(w.Gate.CreatedAt))
 		t.choice(st, command, fmt.Sprintf("%s, waits %s: %s", w.Gate.Kind, waits, Line(w.Gate.Summary)), string(w.Gate.Kind), waits, command, Line(w.Gate.Summary))
 	}
