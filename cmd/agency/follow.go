@@ -15,6 +15,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
+	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 	"agency/internal/ui/tui/ask"
 	"agency/internal/ui/tui/turn"
@@ -67,6 +68,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 	defer stop()
 	var err error
 	if a.style.Live && !o.json {
+		defer prompt.OnStop(f.log.Hold)()
 		if err = f.history(ctx); err == nil {
 			defer f.tick(ctx)()
 			defer f.listen(ctx)()
