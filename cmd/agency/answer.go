@@ -136,8 +136,7 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 			return err
 		}
 		if !asJSON {
-			word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
-			a.printf(a.out, "%s gate of %s %s%s\n", got.Gate.Kind, run.ID, word, raised(got.Gate))
+			a.printf(a.out, "%s\n", answered(got.Gate))
 		}
 		if got.Note != "" {
 			a.note("%s", got.Note)
@@ -154,6 +153,15 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 		}
 		return cameTo(got.Gate, got.Run)
 	})
+}
+
+// answered says how a gate was answered.
+func answered(g agency.Gate) string {
+	verb := g.Decision.Verb
+	if g.Kind == agency.GateQuestion {
+		return map[agency.Verb]string{agency.Approve: fmt.Sprintf("question of %s answered: %s", g.RunID, tui.Line(g.Decision.Note)), agency.Reject: fmt.Sprintf("question of %s not answered", g.RunID)}[verb]
+	}
+	return fmt.Sprintf("%s gate of %s %s%s", g.Kind, g.RunID, map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb], raised(g))
 }
 
 // raised says which limit an approval set.

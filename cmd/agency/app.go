@@ -120,17 +120,16 @@ func widthOf(f *os.File) int {
 	return width
 }
 
-// besideGate is how many rows of a terminal are left for what stands around what a gate says,
-// leastFold how many lines of that are shown on any.
-const besideGate, leastFold = 16, 12
+// besideGate is how many rows of a terminal are left for what follows a gate.
+const besideGate = 5
 
-// foldNow is how many lines of what a gate says are shown on the terminal at once.
+// foldNow is how many lines a gate takes on the terminal where all of it is not asked for.
 func foldNow() int {
 	_, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		return 0
 	}
-	return max(leastFold, height-besideGate)
+	return max(1, height-besideGate)
 }
 
 // styleNow is the style in the terminal's present width.

@@ -15,6 +15,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
+	"agency/internal/ui/prompt"
 	"agency/internal/ui/tui"
 	"agency/internal/ui/tui/ask"
 	"agency/internal/ui/tui/turn"
@@ -67,6 +68,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 	defer stop()
 	var err error
 	if a.style.Live && !o.json {
+		defer prompt.OnStop(f.log.Hold)()
 		if err = f.history(ctx); err == nil {
 			defer f.tick(ctx)()
 			defer f.listen(ctx)()
@@ -445,7 +447,8 @@ func summary(d api.RunDoc, answers bool) string {
 		s += fmt.Sprintf("  merge it with: agency merge %s\n", id)
 	case d.State == agency.StateWaiting && answers:
 		for _, g := range d.Gates {
-			s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", string(g.ID)+where, string(g.ID)+where)
+			id := string(g.ID) + where
+			s += fmt.Sprintf("  answer with: %s\n               %s\n", tui.AnswerWith(agency.Approve, g.Kind, id), tui.AnswerWith(agency.Reject, g.Kind, id))
 		}
 	case len(d.Next) > 0:
 		s += tui.Next(tui.Style{}, d.Next, where)

@@ -2,7 +2,6 @@ package agency
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -341,8 +340,11 @@ func WordsOf(gates []Gate) (out []Word) {
 
 // String is the word in one line.
 func (w Word) String() string {
-	did := map[Verb]string{Approve: "approved", Reject: "rejected"}[w.Verb]
-	s := fmt.Sprintf("%s %s the %s gate", cmp.Or(w.By, "a person"), did, w.Kind)
+	did := map[Verb]string{Approve: "approved", Reject: "rejected"}[w.Verb] + " the " + string(w.Kind) + " gate"
+	if w.Kind == GateQuestion {
+		did = map[Verb]string{Approve: "answered the question", Reject: "did not answer the question"}[w.Verb]
+	}
+	s := cmp.Or(w.By, "a person") + " " + did
 	if w.Contract != "" {
 		s += " of " + string(w.Contract)
 	}

@@ -294,12 +294,15 @@ type Decision struct {
 }
 
 // Choice is which of the options a person chose at a question, from 0, by its
-// number or its words; -1: none of them.
+// words or its number; -1: none of them. An option may be a number itself.
 func (d Decision) Choice(options []string) int {
+	if i := slices.Index(options, d.Note); i >= 0 {
+		return i
+	}
 	if n, err := strconv.Atoi(strings.TrimSpace(d.Note)); err == nil && n >= 1 && n <= len(options) {
 		return n - 1
 	}
-	return slices.Index(options, d.Note)
+	return -1
 }
 
 // Answer is what a person said at a question, or the option that was chosen.

@@ -24,11 +24,20 @@ func TestWordsOf(t *testing.T) {
 	}) {
 		got = append(got, w.String())
 	}
-	want := "kim rejected the merge gate of main: name it by what it does; lee approved the question gate: the second; lee rejected the plan gate: no reason given"
+	want := "kim rejected the merge gate of main: name it by what it does; lee answered the question: the second; lee rejected the plan gate: no reason given"
 	if got := strings.Join(got, "; "); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if n := len(agency.WordsOf(make([]agency.Gate, 200))); n != 0 {
 		t.Errorf("%d words at open gates", n)
+	}
+}
+
+// An option may be a number: the words of one are chosen before the number of another.
+func TestChoice(t *testing.T) {
+	for note, want := range map[string]int{"1": 1, "2": 0, " 3 ": 2, "4": -1, "x": 2, "y": -1} {
+		if got := (agency.Decision{Note: note}).Choice([]string{"2", "1", "x"}); got != want {
+			t.Errorf("%q: %d, want %d", note, got, want)
+		}
 	}
 }

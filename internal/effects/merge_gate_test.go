@@ -142,6 +142,7 @@ func TestATeamIsUntestedWhereNothingOfItWasTested(t *testing.T) {
 // The gate says what is red, since when, and what no test holds.
 func TestMergeGateShowsWhatAPersonDecidesBy(t *testing.T) {
 	s := newStage(t)
+	s.checked(agency.Receipt{ID: "r2", ContractID: "main", Kind: agency.CheckLint, Command: "go vet ./...", Stage: "claim", Tree: "t1"})
 	s.checked(agency.Receipt{
 		ID: "r0", Kind: agency.CheckTest, Command: "go test ./...", Stage: "base", Tree: "t0", ExitCode: 1, Parsed: true, Passed: 1, Failed: 1,
 		Tests: []agency.TestResult{{Name: "p.TestOld", Status: agency.TestFailed}},
@@ -151,7 +152,7 @@ func TestMergeGateShowsWhatAPersonDecidesBy(t *testing.T) {
 		Tests: []agency.TestResult{{Name: "p.TestOld", Status: agency.TestFailed}}, Output: "--- FAIL: TestOld\nFAIL\n",
 	})
 	s.judgedBy(agency.Verdict{
-		ContractID: "main", Pass: true, Tree: "t1", Receipts: []agency.ReceiptID{"r1"},
+		ContractID: "main", Pass: true, Tree: "t1", Receipts: []agency.ReceiptID{"r2", "r1"},
 		Unproved: &agency.Unproved{Lines: 7, Changed: 41, NotTried: 2, Files: []agency.UnprovedFile{{Path: "parse.go", Lines: 5, Changed: 20}, {Path: "a.go", Lines: 2, Changed: 21}}},
 		Expectations: []agency.Expectation{
 			{Test: "p.TestSum", Before: agency.TestPassed, Now: "failed"}, {Test: "p.TestDouble", Before: agency.TestFailed, Now: "unbuilt"},
@@ -159,6 +160,7 @@ func TestMergeGateShowsWhatAPersonDecidesBy(t *testing.T) {
 	})
 	g := s.openedGate(mainGate)
 	for _, want := range []string{
+		"Checks of the integrated tree:\n- test `go test ./...`: exit code 1, ",
 		"- test `go test ./...`: exit code 1; red before too\n    - failed: p.TestOld (failed before)\n    - | --- FAIL: TestOld\n    - | FAIL\n",
 		"\nunproved: 7 of 41 changed lines (no test fails without them): parse.go 5 of 20, a.go 2 of 21; 2 more were not tried\n",
 		"\nedited expectations: 2 tests fail in their old form: p.TestSum, p.TestDouble\n",
@@ -269,6 +271,9 @@ func TestMergeGateText(t *testing.T) {
 				t.Errorf("the gate does not say %q:\n%s", want, g.Body)
 			}
 		}
+		if strings.Contains(g.Body, "Criteria:") || strings.Index(g.Body, "Changes on") > strings.Index(g.Body, "Checks of") {
+			t.Errorf("an empty list of criteria, or the files below the checks:\n%s", g.Body)
+		}
 		if !g.NoYes {
 			t.Error("--yes would answer a merge gate that names a problem")
 		}
@@ -320,7 +325,7 @@ func TestMergeGateNamesLeftovers(t *testing.T) {
 	}
 	_ = s.db.Read(ctx, func(q *store.Snapshot) error {
 		g, err := registry.Gate(q, "run-1.merge-1")
-		if want := "\n\nNew files that the contract does not name:\n- sub.go.orig (a backup)\n- extra.go\n\nChanges on"; !strings.Contains(g.Body, want) || g.NoYes {
+		if want := "\n\nNew files that the contract does not name:\n- sub.go.orig (a backup)\n- extra.go\n\nCost: "; !strings.Contains(g.Body, want) || g.NoYes {
 			t.Errorf("%v, the gate does not say %q:\n%s", g.NoYes, want, g.Body)
 		}
 		return err

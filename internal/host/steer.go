@@ -111,6 +111,9 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 		if err := checkAnswer(g, d); err != nil {
 			return err
 		}
+		if g.Kind == agency.GateQuestion && d.Verb == agency.Approve {
+			d.Note = d.Answer(g.Options) // whoever reads it later need not have the options before them
+		}
 		if err := errors.Join(checkGrant(tx, g, d), checkAbove(g, d, left, unknown)); err != nil {
 			return err
 		}

@@ -34,3 +34,6 @@ func (*Keys) Close() error { return nil }
 
 // InFront tells that nobody else has the terminal.
 func InFront(*os.File) bool { return true }
+
+// OnStop does nothing where no process is stopped by a key.
+func OnStop(func() func()) (end func()) { return func() {} }

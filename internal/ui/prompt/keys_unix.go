@@ -70,6 +70,33 @@ func InFront(terminal *os.File) bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
+// OnStop has what draws on the terminal hold still from when the process is to stop, as by Ctrl-Z,
+// until it goes on: what stands there then is the shell's. Its end waits for what it began.
+func OnStop(hold func() (release func())) (end func()) {
+	if signal.Ignored(unix.SIGTSTP) {
+		return func() {}
+	}
+	stops, goes, done := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(stops, unix.SIGTSTP)
+	go func() {
+		defer close(done)
+		for range stops {
+			release := hold()
+			signal.Notify(goes, unix.SIGCONT)
+			if unix.Kill(unix.Getpid(), unix.SIGSTOP) == nil {
+				<-goes
+			}
+			signal.Stop(goes)
+			release()
+		}
+	}()
+	return func() {
+		signal.Stop(stops)
+		close(stops)
+		<-done
+	}
+}
+
 func (k *Keys) front() bool { return InFront(k.in) }
 
 func (k *Keys) open() (err error) {

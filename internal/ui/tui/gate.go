@@ -9,24 +9,37 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/text"
 )
 
 // Gate is a waiting gate with everything that is needed to answer it, and the
 // commands that do. Beside is what else a person should know of its run (SoFar,
-// Anomalies).
+// Anomalies). Where it is folded it takes so many lines, and keys answer it: no commands.
 func Gate(st Style, g agency.Gate, beside string) string {
-	return GateText(st, g) + Fit(st, beside) + "\n" + answerLines(st, "  ", Answers(g))
+	beside = Fit(st, beside)
+	if st.Fold <= 0 {
+		return GateText(st, g) + beside + "\n" + answerLines(st, "  ", Answers(g))
+	}
+	lines := strings.Split(strings.TrimSpace(beside), "\n")
+	beside = "  " + strings.Join(folded(Style{Color: st.Color, Fold: st.Fold / 3}, lines), "\n") + "\n"
+	st.Fold = max(leastFold, st.Fold-strings.Count(title(st, g)+beside, "\n")-len(g.Options))
+	return title(st, g) + Asked(st, g) + beside
 }
+
+// leastFold is how many lines of what a gate says are shown on any terminal.
+const leastFold = 8
 
 // GateText is a gate without the commands, for where nobody can answer it.
 func GateText(st Style, g agency.Gate) string {
-	var b strings.Builder
-	title := strings.ToUpper(string(g.Kind)) + " GATE"
-	b.WriteString(Fit(st, fmt.Sprintf("\n%s  %s\n", st.paint(bold+";"+yellow, title), st.paint(bold, Line(g.Summary)))))
 	if asked := Asked(st, g); asked != "" {
-		b.WriteString("\n" + asked)
+		return title(st, g) + "\n" + asked
 	}
-	return b.String()
+	return title(st, g)
+}
+
+func title(st Style, g agency.Gate) string {
+	kind := strings.ToUpper(string(g.Kind)) + " GATE"
+	return Fit(st, fmt.Sprintf("\n%s  %s\n", st.paint(bold+";"+yellow, kind), st.paint(bold, Line(g.Summary))))
 }
 
 // Asked is what a gate asks below its title, which is not said twice, and the options that
@@ -82,8 +95,8 @@ func Anomalies(st Style, d api.InspectDoc, gates []agency.Gate, g agency.Gate) s
 	if !since.IsZero() {
 		title += " since the last gate"
 	}
-	add := func(color, what, text string) {
-		fmt.Fprintf(&b, "  %s  %s\n", st.paint(color, pad(cut(what, 10), 10)), Line(text))
+	add := func(color, what, said string) {
+		fmt.Fprintf(&b, "  %s  %s\n", st.paint(color, pad(cut(what, 10), 10)), Line(said))
 	}
 	for _, w := range g.Weakened {
 		add(yellow, "weakened", w.String())
@@ -127,32 +140,81 @@ func Body(st Style, body string) string {
 	return strings.Join(folded(st, rendered(st, strings.TrimSpace(body), "  ")), "\n")
 }
 
-// mostBelow is how many entries below another one are shown where a text is folded.
-const mostBelow = 3
+// mostBelow is how many entries below another one are shown where a text is folded, leastRows
+// how many lines of a paragraph: its first two, a mark, and its last, such as the sum of a list.
+const mostBelow, leastRows = 3, 4
 
-// folded leaves out what is too much to be read in passing.
+// folded leaves out what is too much to be read in passing: empty lines before any other, then
+// lines of paragraphs, of the longest first, and at last those that come last.
 func folded(st Style, lines []string) []string {
-	if st.Fold <= 0 {
+	if st.Fold <= 0 || len(lines) <= st.Fold {
 		return lines
 	}
+	parts := paragraphs(st, lines)
+	rows, sum := make([]int, len(parts)), 0
+	for i, p := range parts {
+		rows[i], sum = len(p), sum+len(p)
+	}
+	most := st.Fold
+	for ; sum > most && len(rows) > 0; most = st.Fold - 1 { // below it stands how all of it is read
+		longest, last := 0, len(rows)-1
+		for i, n := range rows {
+			if n >= rows[longest] {
+				longest = i
+			}
+		}
+		if rows[longest] > leastRows {
+			rows[longest], sum = rows[longest]-1, sum-1
+		} else {
+			rows, sum = rows[:last], sum-rows[last]
+		}
+	}
 	var out []string
+	for i, n := range rows {
+		out = append(out, middle(st, parts[i], n)...)
+	}
+	if most < st.Fold {
+		out = append(out, "  "+st.paint(dim, text.Ellipsis+" v shows all of it"))
+	}
+	return out
+}
+
+// middle is a paragraph in so many lines, without its middle, or without its end where that is
+// about an entry that is not shown.
+func middle(st Style, p []string, n int) []string {
+	if n >= len(p) {
+		return p
+	}
+	depth := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	mark, last := "    "+st.paint(dim, text.Ellipsis), p[len(p)-1]
+	if depth(last) > depth(p[1]) {
+		return append(slices.Clone(p[:n-1]), mark)
+	}
+	return append(slices.Clone(p[:n-2]), mark, last)
+}
+
+// paragraphs are the parts of a text between its empty lines, with few of the entries that stand
+// below others. What a heading announces belongs to it.
+func paragraphs(st Style, lines []string) (out [][]string) {
+	begins := true
 	for i := 0; i < len(lines); {
 		n := 0
 		for i+n < len(lines) && strings.HasPrefix(lines[i+n], "      - ") {
 			n++
 		}
-		if n > mostBelow+1 {
-			out = append(out, lines[i:i+mostBelow]...)
-			out = append(out, "      "+st.paint(dim, fmt.Sprintf("+%d more", n-mostBelow)))
-			i += n
+		some := lines[i : i+max(n, 1)]
+		i += len(some)
+		if strings.TrimSpace(some[0]) == "" {
+			begins = begins || !strings.HasSuffix(lines[max(0, i-2)], ":")
 			continue
 		}
-		out = append(out, lines[i:i+max(n, 1)]...)
-		i += max(n, 1)
-	}
-	if n := len(out) - st.Fold; n > 1 { // the end says which files it changes, and what an approval does
-		end := st.Fold / 3
-		return slices.Concat(out[:st.Fold-end], []string{"", "  " + st.paint(dim, fmt.Sprintf("+%d lines more: v shows all of it", n)), ""}, out[len(out)-end:])
+		if n > mostBelow+1 {
+			some = append(slices.Clone(some[:mostBelow]), "      "+st.paint(dim, fmt.Sprintf("+%d more", n-mostBelow)))
+		}
+		if begins {
+			out = append(out, nil)
+		}
+		out[len(out)-1], begins = append(out[len(out)-1], some...), false
 	}
 	return out
 }
@@ -236,6 +298,26 @@ func Answers(g agency.Gate) []Answer {
 	default:
 		return []Answer{{approve, cmp.Or(g.Approving, "go on")}, {reject + " --reason TEXT", cmp.Or(g.Rejecting, "not like this")}}
 	}
+}
+
+// AnswerKeys are the keys that answer a gate of a kind.
+func AnswerKeys(kind agency.GateKind) []string {
+	if kind == agency.GateQuestion {
+		return []string{"a answer", "r no answer"}
+	}
+	return []string{"a approve", "r reject"}
+}
+
+// AnswerWith is the command that answers a gate by a verb.
+func AnswerWith(verb agency.Verb, kind agency.GateKind, gate string) string {
+	command := fmt.Sprintf("agency %s %s", verb, gate)
+	switch {
+	case verb == agency.Reject: // some take none, and none is in the way of a copy
+		return command + " --reason TEXT"
+	case kind == agency.GateQuestion:
+		return command + " --note TEXT"
+	}
+	return command
 }
 
 // WantsReason tells whether whoever rejects a gate is to say why: somebody acts on it.
@@ -331,10 +413,7 @@ func Waits(st Style, all []Waiting, verb agency.Verb, now time.Time) string {
 	}
 	t := choices{table: table{head: []string{"GATE", "WAITS", strings.ToUpper(string(verb)) + " WITH", "WHAT"}}}
 	for _, w := range all {
-		command := fmt.Sprintf("agency %s %s", verb, w.Gate.ID)
-		if verb == agency.Reject { // some take none, and none is in the way of a copy
-			command += " --reason TEXT"
-		}
+		command := AnswerWith(verb, w.Gate.Kind, string(w.Gate.ID))
 		waits := age(now.Sub(w.Gate.CreatedAt))
 		t.choice(st, command, fmt.Sprintf("%s, waits %s: %s", w.Gate.Kind, waits, Line(w.Gate.Summary)), string(w.Gate.Kind), waits, command, Line(w.Gate.Summary))
 	}

@@ -154,16 +154,32 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// A long gate is folded where it is asked about: the tests of a criterion, and what follows.
+// A long gate is folded where keys answer it: what a person decides by stands before the commands
+// and the empty lines, and of each part the beginning and the end.
 func TestFoldedGate(t *testing.T) {
-	body := "Criteria:\n- verified: it works\n" + strings.Repeat("    - TestX\n", 20) + "\nChecks:\n" + strings.Repeat("- one\n", 30)
-	got := Body(Style{Width: 80, Fold: 15}, body)
-	for _, want := range []string{"      - TestX\n      +17 more\n", "  - one\n\n  +23 lines more: v shows all of it\n\n  - one\n"} {
+	body := "Goal: it works\n\nCriteria:\n- verified: it works\n" + strings.Repeat("    - TestX\n", 20) +
+		"\nChanges on `b`:\n" + strings.Repeat("  a.go  +1 -1\n", 20) + "  20 files changed\n\nChecks:\n- lint\n- test\n\nunproved: 3 lines\n\nWhat it says:\n\n" + strings.Repeat("> much\n", 30) + "\nCost: $1\n"
+	g := agency.Gate{RunID: "r", ID: "r.merge-1", Kind: agency.GateMerge, Summary: "ready", Body: body}
+	beside := "\n  run  r\n  cost  $1\n  anomalies\n" + strings.Repeat("  red  a test\n", 20)
+	got := Gate(Style{Width: 80, Fold: 30}, g, beside)
+	for _, want := range []string{
+		"  Goal: it works\n  Criteria:\n  - verified: it works\n", "  Changes on `b`:\n    a.go  +1 -1\n", "    …\n    20 files changed\n  Checks:\n  - lint\n  - test\n  unproved: 3 lines\n  What it says:\n",
+		"… v shows all of it\n  run  r\n", "  anomalies\n  red  a test\n",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
 	}
-	if whole := Body(Style{Width: 80}, body); strings.Count(whole, "TestX") != 20 || strings.Count(whole, "- one") != 30 {
+	if n := strings.Count(got, "\n"); n > 30 || strings.Contains(got, "agency approve") {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+	small := Gate(Style{Width: 80, Fold: 19}, g, "\n  run  r\n  cost  $1\n")
+	for _, want := range []string{"Goal: it works", "verified: it works", "20 files changed", "- test\n", "unproved: 3 lines", "v shows all of it"} {
+		if !strings.Contains(small, want) {
+			t.Errorf("no %q in:\n%s", want, small)
+		}
+	}
+	if whole := Gate(Style{Width: 80}, g, beside); strings.Count(whole, "TestX") != 20 || strings.Count(whole, "> much") != 30 || strings.Count(whole, "red") != 20 || !strings.Contains(whole, "agency approve") {
 		t.Errorf("the whole is\n%s", whole)
 	}
 }

@@ -609,6 +609,10 @@ func TestWaitsOnANarrowTerminal(t *testing.T) {
 			t.Errorf("no %q in\n%s", w.Gate.Summary, got)
 		}
 	}
+	all[0].Gate.Kind = agency.GateQuestion // which an approval without words does not answer
+	if got := Waits(Style{}, all, agency.Approve, time.Unix(300, 0)); !strings.Contains(got, ".merge-1 --note TEXT") {
+		t.Errorf("no answer in:\n%s", got)
+	}
 	if wide := Waits(Style{Width: 200}, all, agency.Reject, time.Unix(300, 0)); !strings.HasPrefix(wide, "GATE ") {
 		t.Errorf("no table on a wide terminal:\n%s", wide)
 	}

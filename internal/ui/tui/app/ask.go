@@ -128,7 +128,7 @@ func askGate(m *Model, verb agency.Verb) {
 		m.say(tui.Yellow, "no gate waits")
 		return
 	case m.run.decision(g).Verb != "":
-		m.say(tui.Yellow, "this gate was "+decisionText(m.run.decision(g)))
+		m.say(tui.Yellow, "this gate was "+decisionText(g.Kind, m.run.decision(g)))
 		return
 	case m.run.answers[g.ID] != "":
 		m.say(tui.Yellow, "this gate is answered already")
@@ -143,7 +143,11 @@ func askGate(m *Model, verb agency.Verb) {
 		if g.Kind == agency.GateMerge || g.Kind == agency.GatePlan {
 			must = "it goes back to be done again: say why"
 		}
-		askLine(m, "reject the "+string(g.Kind)+" gate: "+rejecting(g)+"; why", must, act)
+		prompt := "reject the " + string(g.Kind) + " gate: " + rejecting(g) + "; why"
+		if g.Kind == agency.GateQuestion {
+			prompt = rejecting(g) + "; why, or empty"
+		}
+		askLine(m, prompt, must, act)
 		return
 	}
 	switch {

@@ -135,7 +135,7 @@ func keysOf(m *Model) []string {
 // gateKeys are those of a gate: one that is answered has no answers any more.
 func gateKeys(m *Model) (keys []string) {
 	if g, ok := m.run.shownGate(); ok && m.run.answerable(g) {
-		keys = []string{"a approve", "r reject"}
+		keys = tui.AnswerKeys(g.Kind)
 	}
 	if len(m.run.page.marks) > 0 {
 		keys = append(keys, "d change", "] [ files")

@@ -35,7 +35,7 @@ func (r *runView) gateHead(st tui.Style, g agency.Gate, now time.Time) string {
 	}
 	fmt.Fprintf(&b, "%s  %s  %s\n", st.Paint(tui.Alarm, strings.ToUpper(string(g.Kind))+" GATE"), st.Paint(tui.Bold, tui.Line(g.Summary)), st.Paint(tui.Dim, since))
 	if as.Verb != "" {
-		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, decisionText(as)))
+		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, decisionText(g.Kind, as)))
 	} else if verb := r.answers[g.ID]; verb != "" {
 		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Dim, "your answer is on its way: "+string(verb)))
 	}
@@ -51,8 +51,12 @@ func (r *runView) gateHead(st tui.Style, g agency.Gate, now time.Time) string {
 }
 
 // decisionText is how a gate was answered, and by whom.
-func decisionText(d agency.Decision) string {
-	word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[d.Verb] + " by " + d.By
+func decisionText(kind agency.GateKind, d agency.Decision) string {
+	words := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}
+	if kind == agency.GateQuestion {
+		words = map[agency.Verb]string{agency.Approve: "answered", agency.Reject: "not answered"}
+	}
+	word := words[d.Verb] + " by " + d.By
 	if d.By == agency.ByHarness {
 		word = "withdrawn"
 	}

@@ -453,5 +453,5 @@ func (m *Model) decided(id agency.GateID, kind agency.GateKind, as agency.Decisi
 	if own || !looked || id != m.run.gate {
 		return
 	}
-	m.say(tui.Yellow, fmt.Sprintf("the %s gate was answered elsewhere: %s", kind, decisionText(as)))
+	m.say(tui.Yellow, fmt.Sprintf("the %s gate was answered elsewhere: %s", kind, decisionText(kind, as)))
 }

@@ -104,11 +104,11 @@ func (a *Asker) stand(ctx context.Context, anew bool) error {
 
 // asks are the keys that a gate takes.
 func asks(g agency.Gate) string {
-	keys := []string{"a approve", "r reject"}
-	switch g.Kind {
-	case agency.GateQuestion:
-		keys = []string{"a answer", "r no answer"}
-	case agency.GateMerge:
+	keys := tui.AnswerKeys(g.Kind)
+	switch n := min(len(g.Options), 9); {
+	case g.Kind == agency.GateQuestion && n > 0:
+		keys = append([]string{fmt.Sprintf("1-%d choose", n)}, keys...)
+	case g.Kind == agency.GateMerge:
 		keys = append(keys, "d diff")
 	}
 	return strings.ToUpper(string(g.Kind)) + " GATE: " + strings.Join(append(keys, "v view", "l later"), " · ")
@@ -167,7 +167,7 @@ func (a *Asker) press(ctx context.Context, g agency.Gate, key byte) (said string
 			if err != nil || !yes(text) {
 				return "", err
 			}
-			return a.Run.Answer(ctx, api.AnswerRequest{Gate: g.ID, Verb: agency.Approve, Note: string(key)})
+			return a.Run.Answer(ctx, api.AnswerRequest{Gate: g.ID, Verb: agency.Approve, Note: g.Options[n]})
 		}
 	case 'l': // not q: who left the pager, or found it gone, types that
 		a.Run.Leave()

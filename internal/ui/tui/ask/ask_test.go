@@ -130,7 +130,7 @@ func TestKeys(t *testing.T) {
 		{merge, "\r", nil, ""},
 		{merge, "d", nil, ""},
 		{merge, "l", nil, "left"},
-		{options, "2", []string{"y"}, `approve g "2" 0`},
+		{options, "2", []string{"y"}, `approve g "y" 0`},
 		{options, "2", []string{"n"}, ""},
 		{options, "3", nil, ""},
 		{plain, "1", nil, ""},
@@ -147,6 +147,9 @@ func TestKeys(t *testing.T) {
 			a, p, r, screen, end := asking(t)
 			if err := a.Ask(t.Context(), tc.gate); err != nil {
 				t.Fatal(err)
+			}
+			if question := tc.gate.Kind == agency.GateQuestion; strings.Contains(screen.String(), "approve") == question || strings.Contains(screen.String(), "1-2 choose") != (len(tc.gate.Options) > 0) {
+				t.Errorf("%q", screen)
 			}
 			p.keys <- tc.key
 			for _, l := range tc.line {
