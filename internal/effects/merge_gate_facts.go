@@ -242,7 +242,9 @@ func (v *checkedWork) fillReceipts(q *store.Snapshot, gate MergeGate, last map[a
 	}
 	of = check.Latest(of)
 	var kinds []agency.CheckKind
-	rank := func(r agency.Receipt) int { return slices.Index([]bool{!r.OK(), r.Kind == agency.CheckTest, true}, true) }
+	rank := func(r agency.Receipt) int {
+		return slices.Index([]bool{!r.OK(), r.Kind == agency.CheckTest, true}, true)
+	}
 	for _, r := range slices.SortedStableFunc(slices.Values(of), func(a, b agency.Receipt) int { return rank(a) - rank(b) }) {
 		v.Receipts, kinds = append(v.Receipts, receiptLine(r)), append(kinds, r.Kind)
 	}
