@@ -238,7 +238,7 @@ func indented(text []byte, at int, content string, l code.Language) string {
 			}
 		}
 	}
-	if least < 0 || least > len(margin) || least == len(margin) && l != code.Python {
+	if least < 0 || least > len(margin) || least == len(margin) && (l != code.Python || headAt(lines) == least) {
 		return content
 	}
 	for i, line := range lines[1:] {
@@ -247,6 +247,23 @@ func indented(text []byte, at int, content string, l code.Language) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// headAt is how deep the head of a definition of Python stands below the decorators and comments
+// with which its text begins, which stand as deep; -1: it begins with its head.
+func headAt(lines []string) int {
+	if !strings.HasPrefix(lines[0], "@") && !strings.HasPrefix(lines[0], "#") {
+		return -1
+	}
+	for _, line := range lines[1:] {
+		head := strings.TrimLeft(line, " \t")
+		for _, word := range []string{"def ", "class ", "async "} {
+			if strings.HasPrefix(head, word) {
+				return len(line) - len(head)
+			}
+		}
+	}
+	return -1
 }
 
 // breaks names what no longer holds after a definition was replaced.

@@ -351,6 +351,8 @@ func TestReplace(t *testing.T) {
 		{"Store", "store/store.go", "// Store keeps.\ntype Store struct{ n, m int }", "package store\n\n// Store keeps.\ntype Store struct{ n, m int }\n\nfunc (s", ""},
 		{"New", "store/store.go", "func Open() *Store { return nil }", "Open", "main.go:5"},
 		{"Box.area", "py/tools.py", "def area(self):\n    return 1", "class Box:\n    def area(self):\n        return 1\n", ""},
+		{"Box.area", "py/tools.py", "@once\n    def area(self):\n        return 1", "class Box:\n    @once\n    def area(self):\n        return 1\n", ""},
+		{"Box.area", "py/tools.py", "@once\ndef area(self):\n    return 1", "class Box:\n    @once\n    def area(self):\n        return 1\n", ""},
 		{"hooked", "py/tools.py", "def hooked():\n    return 1", "@decorated\ndef hooked():\n    return 1", ""},
 		{"twice", "web/math.ts", "function twice(n: number): number {\n  return n + n;\n}", "export function twice(n: number): number {\n  return n + n;\n}", ""},
 		{"scale", "py/tools.py", "def scale(x):\n    return x", "def scale(x):", "py/use.py:6"},
