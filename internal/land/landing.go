@@ -486,5 +486,5 @@ func plain(s string) string {
 			return r
 		}
 		return -1
-	}, s)
+	}, strings.NewReplacer("\r\n", "\n", "\r", " ").Replace(s))
 }

@@ -19,3 +19,10 @@ func TestAgentsMakeNoLinesOfTheReport(t *testing.T) {
 	}
 	texttest.Check(t, "in one line", Summary(r)+"\n"+LocalText(r.Local))
 }
+
+// A return between words is not lost: it would join them.
+func TestReturnsStandBetweenWords(t *testing.T) {
+	if got := Quote("one\rtwo\r\nthree"); got != "> one two\n> three" {
+		t.Errorf("%q", got)
+	}
+}

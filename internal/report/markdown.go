@@ -101,7 +101,7 @@ func clean(s string) string {
 			return r
 		}
 		return -1
-	}, strings.ReplaceAll(s, "\r\n", "\n"))
+	}, strings.NewReplacer("\r\n", "\n", "\r", " ").Replace(s))
 }
 
 // filesOf names the files that a contract created, modified and deleted.

@@ -61,6 +61,8 @@ func Clean(s string) string {
 			n = escapeLen(s[i:])
 		case unseen(r):
 			b.WriteString(escaped(r))
+		case r == '\r' && !strings.HasPrefix(s[i+n:], "\n"): // between words, as on a terminal
+			b.WriteByte(' ')
 		case unsafe(r): // left out
 		case r == utf8.RuneError && n <= 1:
 			b.WriteRune(utf8.RuneError)

@@ -22,7 +22,7 @@ func TestCleanTakesWhatMovesATerminal(t *testing.T) {
 		{"\x1bPq#0\x1b\\y", "y"},
 		{"\x1b(Bz", "z"},
 		{"\x1bcreset", "reset"},
-		{"a\rb\bc\x07", "abc"},
+		{"a\rb\bc\x07", "a bc"},
 		{"x\r\ny", "x\ny"},
 		{"\u009b31mcsi", "31mcsi"}, // one character, the eight-bit form
 		{"safe\u202eevil", `safe\u202eevil`},
