@@ -82,11 +82,11 @@ func TestBesideStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.write(h.home+"/.cargo/bin/rust-analyzer", string(text))
-	h.write(h.home+"/.local/lib/node_modules/pyright/langserver.index.js", "#!/usr/bin/env node\nconsole.log(require('beside'))\n")
+	h.write(h.home+"/.local/lib/node_modules/ours/langserver.index.js", "#!/usr/bin/env node\nconsole.log(require('beside'))\n")
 	h.write(h.home+"/.local/lib/node_modules/beside/index.js", "module.exports = 'served'\n")
-	h.link(h.home+"/.local/lib/node_modules/pyright/langserver.index.js", h.home+"/.local/bin/pyright-langserver")
+	h.link(h.home+"/.local/lib/node_modules/ours/langserver.index.js", h.home+"/.local/bin/our-langserver")
 	in := Input{Dir: h.repo, Env: h.env(h.home+"/.cargo/bin", h.home+"/.local/bin"), Sight: runner.Sight(h.repo)}
-	found := FindBeside(t.Context(), in, []string{"rust-analyzer", "pyright-langserver"})
+	found := FindBeside(t.Context(), in, []string{"rust-analyzer", "our-langserver"})
 	within := t.TempDir()
 	tools, release, err := found.Around(sandbox.Toolchain{Env: []string{"PATH=/usr/bin:/bin"}}, within)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestBesideStarts(t *testing.T) {
 	home := t.TempDir()
 	res, err := runner.Run(context.Background(), sandbox.Spec{
 		Place: sandbox.Place{Root: home, At: home}, Tools: tools, Limits: sandbox.DefaultLimits(), LayerDir: filepath.Join(within, "layers"),
-		Argv: []string{"/bin/sh", "-c", "command -v rust-analyzer; rust-analyzer --version && pyright-langserver; cat " + h.home + "/.ssh/key; ls -A " + h.home},
+		Argv: []string{"/bin/sh", "-c", "command -v rust-analyzer; rust-analyzer --version && our-langserver; cat " + h.home + "/.ssh/key; ls -A " + h.home},
 	})
 	release()
 	said := string(res.Output)
