@@ -24,7 +24,7 @@ func resumeCommand(a *app) *cobra.Command {
 	var detach, rebase bool
 	cmd := &cobra.Command{
 		Use: "resume [RUN]", Short: "Let a paused or interrupted run go on, and follow it", Args: atMostOne,
-		Long: "Lets a run go on that was paused, or whose host or provider failed. Nothing that was finished is done\nagain. A run that has ended is only reported, with its exit code.\n\nWith --rebase a run that waits at its merge gate, or ended on its branch, is brought together with what the\nbranch that it is for has come to: by an agent where both changed the same lines, which is told what either\nside meant. It is verified as before, and the gate asks again.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
+		Long: "Lets a run go on that was paused, or whose host or provider failed. Nothing that was finished is done\nagain. A run that has ended is only reported, with its exit code.\n\nWith --rebase a run that waits at its merge gate, or ended on its branch, is brought together with what the\nbranch that it is for has come to: by an agent where both changed the same lines, which is told what either\nside meant. It is verified as before, and the gate asks again.\n\n" + withoutRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of := resumable
 			if rebase {
@@ -107,8 +107,7 @@ conflict: it is named, and nothing is touched. Checks that fail without it, the 
 among them, hold nothing back: the gate names them, and --yes does not answer that. A run that took back is
 taken back the same way: what it took is there again. No model is asked, unless you reject the gate with a reason.
 
-Without RUN it asks on a terminal about the one run that it may be about; where there are several, and
-without a terminal, it lists them, each with its command, and ends with code 3.`,
+` + withoutRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := meant(cmd.Context(), a, args, undoable, f.json)
 			if err != nil || name == "" {

@@ -73,11 +73,11 @@ func because(reason string) string {
 }
 
 // withoutRun is what a command does that names no run.
-const withoutRun = "Without RUN it asks on a terminal about the one\nrun that it may be about; where there are several, and without a terminal, it lists them, each with its\ncommand, and ends with code 3."
+const withoutRun = "Without RUN it asks on a terminal about the one run that it may be about; where there are several, and\nwithout a terminal, it lists them, each with its command, and ends with code 3."
 
 func pauseCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "pause [RUN]", Short: "Stop a run at its next turn boundary", Args: atMostOne, Long: "Stops a run as its agents end their turns. " + withoutRun,
+		Use: "pause [RUN]", Short: "Stop a run at its next turn boundary", Args: atMostOne, Long: "Stops a run as its agents end their turns.\n\n" + withoutRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := meant(cmd.Context(), a, args, pausable, false)
 			if err != nil || name == "" {
@@ -103,7 +103,7 @@ func pauseRun(ctx context.Context, a *app, name string) error {
 func cancelCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel [RUN]", Short: "End a run; its branch and record stay", Args: atMostOne, SuggestFor: []string{"stop", "kill", "abort"},
-		Long: "Ends a run; its branch and record stay. " + withoutRun,
+		Long: "Ends a run; its branch and record stay.\n\n" + withoutRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := meant(cmd.Context(), a, args, cancellable, false)
 			if err != nil || name == "" {
@@ -125,7 +125,7 @@ func mergeCommand(a *app) *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
 		Use: "merge [RUN]", Short: "Merge a run that ended on its branch, or what it had verified before", Args: atMostOne,
-		Long: "Merges a run that ended on its branch. With --at CONTRACT it merges what any run had verified up to that\ncontract, also where what came after it failed: a run of its own verifies that as a whole, and asks at its\nmerge gate.\n\nWithout RUN it asks\non a terminal about the one run that it may be about; where there are several, and without a terminal, it\nlists them, each with its command, and ends with code 3.",
+		Long: "Merges a run that ended on its branch. With --at CONTRACT it merges what any run had verified up to that\ncontract, also where what came after it failed: a run of its own verifies that as a whole, and asks at its\nmerge gate.\n\n" + withoutRun,
 		Example: `  agency merge k3f9d2ab
   agency merge k3f9d2ab --at main-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {

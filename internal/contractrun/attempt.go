@@ -370,7 +370,7 @@ func dangerGate(a *state, out session.Outcome) agency.Gate {
 		ID: GateID(a.in.Run, fmt.Sprintf("danger-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateDanger, ContractID: a.Contract.ID,
 		Summary: text.FirstLine(string(a.Contract.ID)+": "+out.Reason, 100),
 		Body: fmt.Sprintf("%s, at work on %s: %s\n\n%s.\n\nNothing of it is integrated, and its files are kept as a checkpoint. `agency inspect %s --transcript %s` shows what it did and read.\n\nApprove for another attempt, which begins without these files and reads your note; reject to give the contract up.",
-			a.Agent(), a.Contract.ID, text.OneLine(a.Contract.Title, 200), text.OneLine(out.Reason, 1000), a.in.Run, session.Spec{Run: a.in.Run, Contract: a.Contract.ID, Attempt: a.N}.ID()),
+			a.Agent(), a.Contract.ID, text.OneLine(a.Contract.Title, 200), text.OneLine(out.Reason, text.MostLine), a.in.Run, session.Spec{Run: a.in.Run, Contract: a.Contract.ID, Attempt: a.N}.ID()),
 		Approving: "one more attempt, from the files before; with --note TEXT it has your hint", Rejecting: "give it up",
 	}
 }

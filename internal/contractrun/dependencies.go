@@ -110,14 +110,14 @@ func dependenciesBody(need deps.Need, problem string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	need = text.InLines(need, 1000, "Setup")
+	need = text.InLines(need, text.MostLine, "Setup")
 	view := struct {
 		deps.Need
 		Problem      string
 		Listed       []ecosystem.Package
 		More         int
 		Reach, Write []string
-	}{Need: need, Problem: text.OneLine(problem, 1000), Listed: need.Packages, Reach: need.Hosts(), Write: toWrite(need)}
+	}{Need: need, Problem: text.OneLine(problem, text.MostLine), Listed: need.Packages, Reach: need.Hosts(), Write: toWrite(need)}
 	view.Setup = strings.ReplaceAll(view.Setup, "\n", "\n    ")
 	if len(view.Listed) > maxPackages {
 		view.More, view.Listed = len(view.Listed)-maxPackages, view.Listed[:maxPackages]

@@ -81,7 +81,7 @@ func (a *reviews) decideOnReview(c flow.Ctx, r agency.Review, against *effects.R
 		g := agency.Gate{
 			ID: GateID(a.in.Run, fmt.Sprintf("review-%s-%d", a.Contract.ID, a.N)), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.Contract.ID,
 			Summary: text.FirstLine(fmt.Sprintf("the reviewer of %s wants a person to decide: %s", a.Contract.ID, r.Summary), 100),
-			Body:    verdictText(text.InLines(r, 1000)) + "\n\nApprove to " + accepting + "; reject with a reason to " + replanned + ".",
+			Body:    verdictText(text.InLines(r, text.MostLine)) + "\n\nApprove to " + accepting + "; reject with a reason to " + replanned + ".",
 			Review:  true, Approving: accepting, Rejecting: replanned,
 		}
 		if d, err = Ask(c, g); err == nil && against != nil {

@@ -20,7 +20,7 @@ func (a *reviews) unreviewed(c flow.Ctx, claim agency.Claim) (AttemptEnd, error)
 		ID: GateID(a.in.Run, fmt.Sprintf("unreviewed-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.Contract.ID,
 		Summary: text.FirstLine(fmt.Sprintf("%s passes its checks, but its critic gave no review: %s", a.Contract.ID, a.silence), 100),
 		Body: fmt.Sprintf("The critic of %s was asked %d times and gave no review. The last time it ended as %s\n\nApprove to let the work land without one; reject with a reason to send it back.",
-			a.Contract.ID, critic.MaxAsks, text.OneLine(a.silence, 1000)),
+			a.Contract.ID, critic.MaxAsks, text.OneLine(a.silence, text.MostLine)),
 		Approving: "let it land without a review", Rejecting: rejecting,
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 // reviewsText is the history of reviews, a line each with its issues below.
 func reviewsText(history []agency.Review, next critic.Next, best int) string {
 	var b strings.Builder
-	for i, r := range text.InLines(history, 1000) {
+	for i, r := range text.InLines(history, text.MostLine) {
 		mark := ""
 		if i == best && next == critic.Dispute {
 			mark = " (the best attempt)"
@@ -172,7 +172,7 @@ func (a *reviews) resolveConflict(c flow.Ctx, k effects.ReviewConflict, gate age
 // reviewText is a review as a person weighs it.
 func reviewText(r agency.Review) string {
 	var b strings.Builder
-	r = text.InLines(r, 1000)
+	r = text.InLines(r, text.MostLine)
 	fmt.Fprintf(&b, "**%s**, on %s: %s: %s\n", r.Reviewer, r.ContractID, r.Line(), r.Summary)
 	for _, i := range r.Issues {
 		fmt.Fprintf(&b, "- %s, %s: %s\n", i.Severity, i.Where(), text.FirstLine(i.Issue, 100))

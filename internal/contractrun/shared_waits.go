@@ -163,7 +163,7 @@ func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise str
 	}
 	g := agency.Gate{
 		ID: GateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget, ContractID: contract, Summary: noBudget + out.Reason,
-		Body: text.OneLine(out.Reason, 1000) + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. ",
+		Body: text.OneLine(out.Reason, text.MostLine) + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. ",
 	}
 	if e.Limit != "" {
 		g.Grant = &agency.Grant{Node: e.Node, Limit: e.Limit, Need: e.Money, NeedTokens: e.Tokens}

@@ -93,7 +93,7 @@ func (a *claims) acceptWeakened(c flow.Ctx, v agency.Verdict) (*session.Feedback
 	}
 	lines := make([]string, len(v.Weakened))
 	for i, w := range v.Weakened {
-		lines[i] = "- " + text.OneLine(w.String(), 1000)
+		lines[i] = "- " + text.OneLine(w.String(), text.MostLine)
 	}
 	d, err := Ask(c, agency.Gate{
 		ID: GateID(a.in.Run, fmt.Sprintf("weakened-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateWeakened, ContractID: a.Contract.ID,

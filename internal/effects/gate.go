@@ -89,7 +89,7 @@ func withdrawGate(ctx context.Context, s *Activities, in Withdrawal) (d agency.D
 func amended(q store.Querier, run agency.RunID) (out []string, err error) {
 	all, err := registry.PathAmendments(q, run, "")
 	for _, m := range all {
-		out = append(out, text.OneLine(fmt.Sprintf("%s: %s before %s, as %s found: %s", m.Workstream, agency.PathText(m.AddTiers), m.InsertBefore, m.ProposedBy, m.Reason), mostLine))
+		out = append(out, text.OneLine(fmt.Sprintf("%s: %s before %s, as %s found: %s", m.Workstream, agency.PathText(m.AddTiers), m.InsertBefore, m.ProposedBy, m.Reason), text.MostLine))
 	}
 	return out, err
 }
@@ -139,7 +139,7 @@ func redText(id agency.ContractID, red []agency.Red) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n\nRed on the work on %s, as it was last checked:\n", id)
-	for _, r := range text.InLines(red, mostLine) {
+	for _, r := range text.InLines(red, text.MostLine) {
 		fmt.Fprintf(&b, "- %s\n", r.Head())
 		for _, l := range r.Lines() {
 			fmt.Fprintf(&b, "    - %s\n", l)
@@ -152,10 +152,10 @@ func redText(id agency.ContractID, red []agency.Red) string {
 func doubtText(unproved *agency.Unproved, edited []agency.Expectation) string {
 	s := ""
 	if line := unproved.Line(); line != "" {
-		s += "\n\nunproved: " + text.OneLine(line, mostLine)
+		s += "\n\nunproved: " + text.OneLine(line, text.MostLine)
 	}
 	if line := agency.ExpectationsLine(edited); line != "" {
-		s += "\n\nedited expectations: " + text.OneLine(line, mostLine)
+		s += "\n\nedited expectations: " + text.OneLine(line, text.MostLine)
 	}
 	return s
 }

@@ -273,13 +273,10 @@ func weakenedWords(all []agency.Weakening) string {
 	return strings.Join(parts, ", and ")
 }
 
-// mostLine bounds a text of others in a line of the gate.
-const mostLine = 1000
-
 // render writes the gate's text. Whatever it shows is one line, but what is quoted or made of
 // lines by the harness itself: no text of an agent makes lines of the gate.
 func (v *mergeGateView) render() (string, error) {
-	shown := text.InLines(*v, mostLine, "Said", "Report", "Local", "Stat", "Tail")
+	shown := text.InLines(*v, text.MostLine, "Said", "Report", "Local", "Stat", "Tail")
 	t, err := template.New("merge_gate.md").Option("missingkey=error").Parse(mergeGateText)
 	if err != nil {
 		return "", err

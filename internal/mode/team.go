@@ -133,7 +133,7 @@ func incomplete(c flow.Ctx, id agency.GateID, t *team.Team, out schedule.Outcome
 	if t.Wholly() {
 		return false, nil
 	}
-	lines := text.InLines(t.FailureLines(), 1000)
+	lines := text.InLines(t.FailureLines(), text.MostLine)
 	if len(out.Landed) == 0 {
 		return true, nil
 	}

@@ -408,7 +408,7 @@ func (s *squad) verdictContract(m measured) agency.Contract {
 func (s *squad) inspect(c flow.Ctx, joint agency.JointVerdict) (agency.Decision, error) {
 	of := s.of.Contract
 	var b strings.Builder
-	joint = text.InLines(joint, 1000)
+	joint = text.InLines(joint, text.MostLine)
 	fmt.Fprintf(&b, "%s\n\n", jointText(joint))
 	for _, v := range joint.Results {
 		fmt.Fprintf(&b, "- %s by %s: %s. %s\n", v.Scope, v.Verifier, v.Verdict, v.Notes)

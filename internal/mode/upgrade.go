@@ -62,7 +62,7 @@ func mayMoveUp(c flow.Ctx, in Input, key string, to agency.Mode, why, otherwise 
 		ID: contractrun.GateID(in.Run, "escalate-"+key), RunID: in.Run, Kind: agency.GateEscalation,
 		Summary: text.FirstLine(fmt.Sprintf("go on in mode %s? %s", to, why), 100),
 		Body: fmt.Sprintf("This run was started with one agent alone: %s.\n\nIn mode %s %s. That takes more sessions, some of larger models, within the run's budget.\n\n"+
-			"`escalate: auto` in agency.yaml does so unasked, `escalate: never` does not.", text.OneLine(why, 1000), to, what),
+			"`escalate: auto` in agency.yaml does so unasked, `escalate: never` does not.", text.OneLine(why, text.MostLine), to, what),
 		Approving: "go on in mode " + string(to), Rejecting: otherwise,
 	})
 	return err == nil && d.Verb == agency.Approve, err

@@ -54,6 +54,9 @@ func FirstLine(s string, most int) string {
 	return Head(line, most)
 }
 
+// MostLine bounds what others wrote where it stands in a line of a gate, in runes.
+const MostLine = 1000
+
 // OneLine is the Head of a text whose lines stand in one: what separates words is one
 // space, and nothing in it controls a terminal.
 func OneLine(s string, most int) string {

@@ -116,7 +116,7 @@ func (d *Draft) outcome(c flow.Ctx, out session.Outcome) (planEnd, error) {
 func (d *Draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
 	lines := make([]string, len(faults))
 	for i, f := range faults {
-		lines[i] = "- " + text.OneLine(f.String(), maxLine)
+		lines[i] = "- " + text.OneLine(f.String(), text.MostLine)
 	}
 	reason := "the plan is faulty: " + faults[0].String()
 	d.Met(agency.FailedPlan, faults[0].String())

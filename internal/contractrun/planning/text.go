@@ -13,13 +13,10 @@ import (
 // maxTitle is how much of a title its heading shows: a line, whatever its author wrote.
 const maxTitle = 200
 
-// maxLine bounds any other text of a plan, each of which is a line.
-const maxLine = 1000
-
 // inLines are contracts no text of which makes lines of its own, but for the descriptions,
 // which are quoted.
 func inLines(plan []agency.Contract) []agency.Contract {
-	return text.InLines(plan, maxLine, "Description")
+	return text.InLines(plan, text.MostLine, "Description")
 }
 
 // PlanText is a plan for people, with what it may take where that is known.
@@ -63,7 +60,7 @@ func tiersBody(f agency.TierFacts, budget int, plan []agency.Contract) string {
 // TiersText is a plan of workstreams for people.
 func TiersText(f agency.TierFacts, plan []agency.Contract) string {
 	var b strings.Builder
-	f = text.InLines(f, maxLine)
+	f = text.InLines(f, text.MostLine)
 	fmt.Fprintf(&b, "%s, complexity %s.\n", agency.Things(len(plan), "workstream", "workstreams"), f.Complexity)
 	if len(f.Sequence) > 1 {
 		fmt.Fprintf(&b, "Groups, one after the other: %s.\n", strings.Join(f.Sequence, ", "))
